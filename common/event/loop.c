@@ -10,6 +10,7 @@
 #include <event2/event.h>
 
 #include "log.h"
+#include "util.h"
 
 static void
 on_message(int severity, const char *text)
@@ -32,6 +33,14 @@ loop_add(struct event *ev, const struct timeval *after)
 	errno = ENOMEM;
 	if (event_add(ev, after) < 0 && errno != EPERM)
 		log_fatal_errno(-errno, "event loop: cannot wait for an event");
+}
+
+void
+loop_add_ms(struct event *ev, uint64_t ms)
+{
+	const struct timeval after = timeval_of_ms(ms);
+
+	loop_add(ev, &after);
 }
 
 void

@@ -7,6 +7,7 @@
 #define LOOP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct event;
 struct event_base;
@@ -19,6 +20,9 @@ void loop_trust(void);
 /* Like event_add(3), but ends the program on failure. A regular file is always
  * ready and cannot be watched; that is not a failure. */
 void loop_add(struct event *ev, const struct timeval *after);
+
+/* The same with a time in milliseconds. */
+void loop_add_ms(struct event *ev, uint64_t ms);
 
 /* Makes this loop retry log lines that could not be written. */
 void loop_log(struct event_base *base);

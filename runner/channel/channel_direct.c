@@ -346,7 +346,6 @@ direct_take(struct channel *ch, uint8_t *p, size_t n)
 static void
 channel_cb(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval tv = timeval_of_ms(RECLAIM_MS);
 	struct channel *ch = arg;
 	char byte;
 	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
@@ -360,7 +359,7 @@ channel_cb(evutil_socket_t fd, short what, void *arg)
 	event_del(&ch->direct->channel_event);
 	ch->direct->reclaimed = true;
 	channel_review_reading(ch);
-	loop_add(&ch->direct->timer, &tv);
+	loop_add_ms(&ch->direct->timer, RECLAIM_MS);
 	channel_flush(ch);
 	if (channel_drained(ch))
 		end_soon(ch);
@@ -383,9 +382,7 @@ is_silent(const struct channel *ch)
 static void
 plan_ping(struct direct *d)
 {
-	const struct timeval tv = timeval_of_ms(d->terms->ping_interval_ms);
-
-	loop_add(&d->timer, &tv);
+	loop_add_ms(&d->timer, d->terms->ping_interval_ms);
 }
 
 static void

@@ -281,10 +281,8 @@ owes_answer(const struct helper *h)
 static void
 helper_look(struct helper *h)
 {
-	const struct timeval after = { .tv_sec = LOOK_SECONDS };
-
 	if (!event_pending(&h->look_event, EV_TIMEOUT, NULL))
-		loop_add(&h->look_event, &after);
+		loop_add_ms(&h->look_event, LOOK_SECONDS * 1000);
 }
 
 /*

@@ -90,14 +90,6 @@ struct netproxy {
 
 static void failed(struct netproxy *p, const char *how);
 
-static void
-set_timer(struct netproxy *p, uint64_t ms)
-{
-	const struct timeval after = timeval_of_ms(ms);
-
-	loop_add(&p->timer, &after);
-}
-
 /* --- to execd-netproxy -------------------------------------------------- */
 
 /*
@@ -291,7 +283,6 @@ static void
 take_ask(
     struct netproxy *p, struct network *n, const struct netproxy_ask *asked)
 {
-	const struct timeval silence = timeval_of_ms(n->list.ask_ms);
 	struct ask *a;
 
 	if (!may_ask(p, n)) {
@@ -304,7 +295,7 @@ take_ask(
 	a->number = asked->ask;
 	a->id = ++p->last_id;
 	event_assign(&a->timeout, p->session->base, -1, 0, silence_cb, a);
-	loop_add(&a->timeout, &silence);
+	loop_add_ms(&a->timeout, n->list.ask_ms);
 	TAILQ_INSERT_TAIL(&p->asks, a, link);
 	p->nasks++;
 	write_request(p->session, a, &asked->target);
@@ -488,7 +479,7 @@ start(struct netproxy *p)
 	event_assign(&p->out_event, s->base, p->fd, EV_WRITE, out_cb, p);
 	p->reading = false;
 	loop_watch(&p->in_event, &p->reading, true);
-	set_timer(p, LOOK_SECONDS * 1000);
+	loop_add_ms(&p->timer, LOOK_SECONDS * 1000);
 	return 0;
 }
 
@@ -566,7 +557,7 @@ no_start_before(struct netproxy *p, uint64_t ms)
 
 	TAILQ_FOREACH (n, &p->lists, link)
 		refuse(n);
-	set_timer(p, ms);
+	loop_add_ms(&p->timer, ms);
 	p->refuses = ms > WAIT_MS;
 	watch_lists(p, p->refuses);
 }
@@ -625,7 +616,7 @@ look(struct netproxy *p)
 	else if (p->stopped >= LOOKS_STOPPED)
 		failed(p, "was stopped by a signal, and is replaced");
 	else
-		set_timer(p, LOOK_SECONDS * 1000);
+		loop_add_ms(&p->timer, LOOK_SECONDS * 1000);
 }
 
 static void

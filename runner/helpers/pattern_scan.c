@@ -302,7 +302,6 @@ void
 pattern_scan_ask(
     struct session *s, enum scan_for who, const char *text, size_t len)
 {
-	struct timeval deadline = { .tv_sec = DEADLINE_SECONDS };
 	struct pattern_scan *p = s->scan;
 
 	if (p->asked_for != SCAN_FOR_NOBODY)
@@ -317,9 +316,7 @@ pattern_scan_ask(
 	 * If the process could not be asked, the request is refused in the next
 	 * turn of the loop.
 	 */
-	if (p->err < 0)
-		deadline.tv_sec = 0;
-	loop_add(&p->deadline, &deadline);
+	loop_add_ms(&p->deadline, p->err < 0 ? 0 : DEADLINE_SECONDS * 1000);
 }
 
 void

@@ -132,10 +132,8 @@ on_output(struct process *p, uint64_t seq, enum stream stream, const void *data,
 static void
 cleanup_cb(evutil_socket_t fd, short what, void *arg)
 {
-	struct timeval again = { 0, CLEANUP_MS * 1000 };
-
 	reaper_signal_all(SIGKILL);
-	loop_add(&host.cleanup, &again);
+	loop_add_ms(&host.cleanup, CLEANUP_MS);
 }
 
 static void
@@ -286,14 +284,6 @@ run(struct command *c, const struct command_request *r, int null_fd,
 	return err;
 }
 
-static void
-arm_timeout(struct command *c, uint64_t ms)
-{
-	struct timeval tv = timeval_of_ms(ms);
-
-	loop_add(&c->timeout, &tv);
-}
-
 struct command *
 command_start(const struct command_request *r, const struct command_events *on,
     struct command_error *e)
@@ -309,7 +299,7 @@ command_start(const struct command_request *r, const struct command_events *on,
 	    run(c, r, null_fd, sandbox, e) < 0)
 		return NULL;
 	if (r->asked->has_timeout)
-		arm_timeout(c, r->asked->timeout_ms);
+		loop_add_ms(&c->timeout, r->asked->timeout_ms);
 	return c;
 }
 

@@ -100,12 +100,10 @@ watch_socket(
 static int
 watch_timer(CURLM *m, long ms, void *arg)
 {
-	struct timeval tv = { ms / 1000, ms % 1000 * 1000 };
-
 	if (ms < 0)
 		event_del(&timer);
 	else
-		loop_add(&timer, &tv);
+		loop_add_ms(&timer, (uint64_t)ms);
 	return 0;
 }
 
@@ -406,14 +404,6 @@ check(struct request *r, const struct http_request_params *p,
 	return false;
 }
 
-static void
-arm_timeout(struct exchange *x, uint64_t ms)
-{
-	struct timeval tv = timeval_of_ms(ms);
-
-	loop_add(&x->timeout, &tv);
-}
-
 void
 exchange_start(struct request *r, struct event_base *base,
     const struct http_request_params *p)
@@ -442,7 +432,7 @@ exchange_start(struct request *r, struct event_base *base,
 	TAILQ_INSERT_TAIL(&exchanges, x, link);
 	exchange_count++;
 	if (p->has_timeout)
-		arm_timeout(x, p->timeout_ms);
+		loop_add_ms(&x->timeout, p->timeout_ms);
 	x->easy = curl_easy_init();
 	if (x->easy == NULL || send_message(x) < 0)
 		fail(x, "the request cannot be sent");

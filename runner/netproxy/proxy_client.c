@@ -101,11 +101,9 @@ client_reset(struct proxy_client *c)
 void
 client_set_deadline(struct proxy_client *c, int seconds)
 {
-	const struct timeval after = { .tv_sec = seconds };
-
 	event_del(&c->deadline);
 	if (seconds > 0)
-		loop_add(&c->deadline, &after);
+		loop_add_ms(&c->deadline, (uint64_t)seconds * 1000);
 }
 
 int

@@ -195,8 +195,6 @@ begin_connect(const struct in6_addr *address, uint16_t port)
 static void
 try_next(struct proxy_dial *d)
 {
-	const struct timeval attempt = { .tv_sec = ATTEMPT_SECONDS };
-
 	while (d->next < d->count) {
 		int fd = begin_connect(&d->addresses[d->next++], d->port);
 
@@ -207,7 +205,7 @@ try_next(struct proxy_dial *d)
 		d->fd = fd;
 		event_assign(
 		    &d->connecting, loop_base, fd, EV_WRITE, connecting_cb, d);
-		loop_add(&d->connecting, &attempt);
+		loop_add_ms(&d->connecting, ATTEMPT_SECONDS * 1000);
 		return;
 	}
 	fail(d, d->err, strerror(d->err));
@@ -311,8 +309,6 @@ struct proxy_dial *
 proxy_dial(const struct host_name *host, uint16_t port,
     const struct proxy_dial_events *events, void *arg)
 {
-	const struct timeval all = { .tv_sec = PROXY_DIAL_SECONDS },
-			     now = { 0 };
 	struct proxy_dial *d = xcalloc(1, sizeof(*d));
 
 	d->host = *host;
@@ -321,10 +317,10 @@ proxy_dial(const struct host_name *host, uint16_t port,
 	d->arg = arg;
 	d->fd = -1;
 	event_assign(&d->deadline, loop_base, -1, 0, deadline_cb, d);
-	loop_add(&d->deadline, &all);
+	loop_add_ms(&d->deadline, PROXY_DIAL_SECONDS * 1000);
 	event_assign(&d->connecting, loop_base, -1, 0, address_cb, d);
 	if (host->is_address) {
-		loop_add(&d->connecting, &now);
+		loop_add_ms(&d->connecting, 0);
 		return d;
 	}
 	d->lookup = xcalloc(1, sizeof(*d->lookup));

@@ -112,13 +112,12 @@ step(struct proxy_pipe *p)
 static void
 ready_cb(evutil_socket_t fd, short what, void *arg)
 {
-	const struct timeval now = { 0 };
 	struct proxy_pipe *p = arg;
 
 	for (int i = 0; i < STEPS_MAX; i++)
 		if (!step(p))
 			return;
-	loop_add(&p->readable, &now);
+	loop_add_ms(&p->readable, 0);
 }
 
 void
@@ -126,8 +125,6 @@ proxy_pipe_start(struct proxy_pipe *p, struct event_base *base, int from,
     int to, struct buf *first, const struct proxy_pipe_events *events,
     void *arg)
 {
-	const struct timeval now = { 0 };
-
 	p->from = from;
 	p->to = to;
 	p->fds[0] = p->fds[1] = -1;
@@ -137,7 +134,7 @@ proxy_pipe_start(struct proxy_pipe *p, struct event_base *base, int from,
 	p->arg = arg;
 	event_assign(&p->readable, base, from, EV_READ, ready_cb, p);
 	event_assign(&p->writable, base, to, EV_WRITE, ready_cb, p);
-	loop_add(&p->readable, &now);
+	loop_add_ms(&p->readable, 0);
 }
 
 void

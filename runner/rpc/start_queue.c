@@ -553,7 +553,6 @@ int
 slow_start_hold(struct request *r, const struct rpc_method *method,
     const struct rpc_message *m, const char *text, size_t len)
 {
-	struct timeval deadline = { .tv_sec = SLOW_START_SECONDS };
 	struct object object = object_of(method, m);
 	struct held *h;
 
@@ -583,7 +582,7 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
 	if (h->paths != NULL) {
 		event_assign(
 		    &h->deadline, h->session->base, -1, 0, deadline_cb, h);
-		loop_add(&h->deadline, &deadline);
+		loop_add_ms(&h->deadline, SLOW_START_SECONDS * 1000);
 		start_probes();
 	}
 	helper_pause_client(r->session);

@@ -236,7 +236,6 @@ int
 waiter_add(struct request *r, struct session_process *p,
     const struct process_query *query, uint64_t wait_ms)
 {
-	struct timeval tv = timeval_of_ms(wait_ms);
 	struct waiter *w;
 
 	if (r->client->waiting >= REQUESTS_WAITING_MAX)
@@ -256,7 +255,7 @@ waiter_add(struct request *r, struct session_process *p,
 	w->client->waiting++;
 	event_assign(&w->timeout, p->session->base, -1, 0, timeout_cb, w);
 	if (wait_ms < UINT64_MAX)
-		loop_add(&w->timeout, &tv);
+		loop_add_ms(&w->timeout, wait_ms);
 	return RPC_PENDING;
 }
 

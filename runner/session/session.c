@@ -354,24 +354,21 @@ static void
 kill_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct session *s = arg;
-	struct timeval again = { 0, 20000 };
 
 	/* Repeated, because processes that die leave their children to us. */
 	reaper_signal_all(SIGKILL);
-	loop_add(&s->kill_event, &again);
+	loop_add_ms(&s->kill_event, 20);
 }
 
 void
 session_terminate(struct session *s)
 {
-	struct timeval tv = timeval_of_ms(s->config.kill_grace_ms);
-
 	if (s->terminating)
 		return;
 	s->terminating = true;
 	table_each(&s->processes, terminate_visit, NULL);
 	reaper_signal_all(SIGTERM);
-	loop_add(&s->kill_event, &tv);
+	loop_add_ms(&s->kill_event, s->config.kill_grace_ms);
 }
 
 /* --- its processes ------------------------------------------------------ */
@@ -485,13 +482,11 @@ plan_forgetting(struct session *s)
 {
 	struct session_process *first = TAILQ_FIRST(&s->closed);
 	int64_t ms;
-	struct timeval tv;
 
 	if (first == NULL)
 		return;
 	ms = first->forget_ms - now_ms();
-	tv = timeval_of_ms(ms < 0 ? 0 : (uint64_t)ms);
-	loop_add(&s->forget_event, &tv);
+	loop_add_ms(&s->forget_event, ms < 0 ? 0 : (uint64_t)ms);
 }
 
 /*
@@ -690,14 +685,11 @@ session_note_output(struct session_process *p, const void *data, size_t len)
 static bool
 is_too_fast(struct session *s)
 {
-	struct timeval tv;
-
 	if (s->output_rate.per_second == 0 ||
 	    rate_permits(&s->output_rate, now_ms()))
 		return false;
-	tv = timeval_of_ms(rate_wait_ms(&s->output_rate));
 	if (!event_pending(&s->rate_event, EV_TIMEOUT, NULL))
-		loop_add(&s->rate_event, &tv);
+		loop_add_ms(&s->rate_event, rate_wait_ms(&s->output_rate));
 	return true;
 }
 

@@ -768,10 +768,8 @@ sandbox_use(struct sandbox *n)
 void
 sandbox_release(struct sandbox *n)
 {
-	const struct timeval linger = { .tv_usec = LINGER_MS * 1000 };
-
 	if (--n->users == 0 && n->covered)
-		loop_add(&n->linger, &linger);
+		loop_add_ms(&n->linger, LINGER_MS);
 }
 
 void
