@@ -66,9 +66,9 @@ ask_next(struct copy_item *i, const char *method, struct json_text *params,
 	ask(i->copy->ctl, method, params, fn, i);
 }
 
-/* left: the incomplete file that may stay on the server; NULL: none. */
-/* --- An upload gets its name when it is complete ------------------------- */
+/* --- An upload gets its name when it is complete ------------------------ */
 
+/* left: the incomplete file that may stay on the server; NULL: none. */
 static void
 upload_failed(
     struct copy_item *i, int code, const char *message, const char *left)

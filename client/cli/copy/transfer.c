@@ -156,8 +156,7 @@ transfer_clear(struct transfer *t)
 	t->path = t->message = t->why = NULL;
 }
 
-/* --- downloads -------------------------------------------------------------
- */
+/* --- downloads ------------------------------------------------------------ */
 
 static void download_step(struct download *d);
 
@@ -333,8 +332,7 @@ download_clear(struct download *d)
 	transfer_clear(&d->t);
 }
 
-/* --- uploads ---------------------------------------------------------------
- */
+/* --- uploads -------------------------------------------------------------- */
 
 #define QUEUED_MAX (16u << 20) /* bytes queued, for all uploads */
 
