@@ -557,6 +557,12 @@ execd_client_pause(struct execd_client *c, bool pause)
 	c->paused = pause;
 }
 
+void
+execd_client_ended(struct execd_client *c)
+{
+	c->ended = true;
+}
+
 /* --- What it knows ------------------------------------------------------ */
 
 enum execd_state

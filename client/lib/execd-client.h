@@ -196,6 +196,10 @@ void execd_client_answer(
  * down by the full socket. */
 void execd_client_pause(struct execd_client *c, bool pause);
 
+/* The session was ended (session/end): when its connection ends, the client is
+ * over, and resumes nothing. */
+void execd_client_ended(struct execd_client *c);
+
 enum execd_state execd_client_state(const struct execd_client *c);
 enum execd_failure execd_client_failure(const struct execd_client *c);
 /* Returns a sentence: why the client is over, or why the last connection was

@@ -169,7 +169,7 @@ lose(struct execd_client *c)
 		link_lease_failed(c);
 		return;
 	}
-	if (c->endpoint.kind == ENDPOINT_STDIO) {
+	if (c->endpoint.kind == ENDPOINT_STDIO || c->ended) {
 		client_over(c, EXECD_FAILURE_LOST);
 		return;
 	}

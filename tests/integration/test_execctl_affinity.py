@@ -247,6 +247,32 @@ def test_silence_of_the_environment(sticky, directory):
     end(p, directory)
 
 
+class Batches(Proxy):
+    """Passes on together what the server says within a moment."""
+
+    def _forward(self, client, server):
+        while True:
+            ready = select.select([client, server], [], [])[0]
+            if server in ready:
+                time.sleep(.3)
+                said = server.recv(65536)
+                client.sendall(said)
+                self._count(len(said), False)
+            if client in ready:
+                data = client.recv(65536)
+                if not data:
+                    return
+                server.sendall(data)
+
+
+def test_a_session_that_it_ended_is_not_resumed(server, directory):
+    """The end of the connection comes with the answer to session/end."""
+    proxy = Batches(server.url)
+    r = Execctl(directory, proxy.url)("-v", "run", "true")
+    assert r.code == 0 and "lost:" not in r.err and proxy.accepted == 1, (r, proxy.accepted)
+    proxy.close()
+
+
 class Slow(Proxy):
     """Takes what the client sends at a trickle, and says nothing meanwhile."""
     trickle = False

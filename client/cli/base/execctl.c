@@ -724,6 +724,8 @@ end_answered(void *arg, const struct execd_answer *a)
 
 	ctl->end.answered = true;
 	ctl->end.done = a->code == 0;
+	/* The connection may end in what was read with the answer. */
+	execd_client_ended(ctl->client);
 	if (ctl->end.told != NULL)
 		ctl->end.told(ctl->end.arg);
 }
