@@ -182,7 +182,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 		if (slow_start_is_before(r->session, r, m, msg))
 			return slow_start_hold(r, m, msg, text, len);
 		if (!again && start_queue_is_before(r->session, r, m, msg))
-			return start_queue_hold(r, m, msg, text, len);
+			return start_queue_hold(r, msg, text, len);
 	}
 	if (settle(r, m) < 0 ||
 	    (m->method == method_fs_watch && !r->opened &&
@@ -191,8 +191,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 	m->method(r, &params);
 	if (r->slow != NULL)
 		return slow_start_hold(r, m, msg, text, len);
-	return r->unscanned && !again ? start_queue_hold(r, m, msg, text, len)
-				      : 0;
+	return r->unscanned && !again ? start_queue_hold(r, msg, text, len) : 0;
 }
 
 static void

@@ -120,8 +120,8 @@ bool start_queue_is_before(const struct session *s, const struct request *r,
  * Holds the request behind all others and scans for the first one. Returns
  * RPC_PENDING, or answers that too many requests wait.
  */
-int start_queue_hold(struct request *r, const struct rpc_method *method,
-    const struct rpc_message *m, const char *text, size_t len);
+int start_queue_hold(struct request *r, const struct rpc_message *m,
+    const char *text, size_t len);
 
 /*
  * Continues with the first request, for which `found` was found (NULL: it asks

@@ -26,9 +26,8 @@
 struct held_start {
 	STAILQ_ENTRY(held_start) link; /* start_queue.held */
 	struct rpc_id id;
-	bool starts;	  /* it starts the process of that id */
 	bool opened;	  /* request.opened */
-	char *process_id; /* owned; NULL: not known yet */
+	char *process_id; /* owned; NULL: it names none */
 	size_t process_len, len;
 	char text[];
 };
@@ -87,8 +86,8 @@ free_queued(struct held_start *h)
 }
 
 int
-start_queue_hold(struct request *r, const struct rpc_method *method,
-    const struct rpc_message *m, const char *text, size_t len)
+start_queue_hold(struct request *r, const struct rpc_message *m,
+    const char *text, size_t len)
 {
 	struct start_queue *q = r->session->starting;
 	struct slice id = start_queue_process_of(m);
@@ -101,9 +100,10 @@ start_queue_hold(struct request *r, const struct rpc_method *method,
 	h = xcalloc(1, sizeof(*h) + len);
 	h->id = r->id;
 	r->id = (struct rpc_id){ 0 };
-	h->starts = starts_process(method);
 	h->opened = r->opened;
-	if (h->starts && id.len > 0) {
+	/* Also one that follows its start, which may go on before it: the
+	 * next one must not overtake it then. */
+	if (id.len > 0) {
 		h->process_id = xstrndup(id.ptr, id.len);
 		h->process_len = id.len;
 	}

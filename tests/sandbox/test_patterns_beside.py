@@ -95,6 +95,23 @@ def test_what_follows_a_start_waits_for_it(one):
     assert sorted((one.cwd / "order").read_text().split()) == ["first", "second"]
 
 
+def test_what_follows_a_start_keeps_its_order(one, user):
+    """Also when a later start still looks: what came for the first process before it is held, and is not overtaken."""
+    client = one.client
+    as_test_user(user, "seq 4000 | sed 's,^,trees/,' | xargs mkdir -p", one.cwd)
+    with Stopped(one):
+        id, start = send_start(one, "cat", pipeStdin=True)
+        second, later = send_start(one, "true")
+        first = client.post("process/write", {"processId": id, "chunk": "MQo=", "writeId": "w1"})
+        assert "result" in client.request("fs/getMetadata", {"path": uri(one.cwd)})
+    assert "result" in client.answer(start)
+    more = [client.post("process/write", {"processId": id, "chunk": "Mgo=", "writeId": f"more{n}"}) for n in range(3)]
+    more.append(client.post("process/closeStdin", {"processId": id}))
+    assert all("result" in client.answer(n) for n in (first, later, *more))
+    assert client.finished(id).stdout == "1\n2\n2\n2\n"
+    client.finished(second)
+
+
 def test_a_request_of_files_waits_alone(one):
     client = one.client
     free = Shell(client, None, one.cwd)
