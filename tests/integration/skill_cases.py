@@ -184,7 +184,7 @@ AGENTS = {
     'merge': 'x: &a {products: [codex]}\npolicy:\n  <<: *a',
 }
 # Parts of YAML that execd does not read, and says so.
-NOT_READ_FRONT_MATTER = ['anchor', 'anchorcycle', 'mergekey', 'tag']
+NOT_READ_FRONT_MATTER = ['anchor', 'anchorcycle', 'excl', 'mergekey', 'tag']
 NOT_READ_AGENTS = ['anchor', 'merge', 'tag']
 
 
