@@ -143,7 +143,8 @@ attach_input(struct execctl *ctl, const struct record *record)
 	return isatty(STDIN_FILENO) ? RUN_INPUT_PIPE : RUN_INPUT_NONE;
 }
 
-/* Does to the session of the command line what r says, and clears r. */
+/* Follows the session that the command line names, as r says. Clears r.
+ * Returns the exit code. */
 static int
 with_session(struct execctl *ctl, struct run *r, bool input)
 {

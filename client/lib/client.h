@@ -73,7 +73,7 @@ struct execd_client {
 	bool has_info;
 	bool paused;
 	bool watching; /* the server confirmed that this client only watches */
-	bool ended;    /* its session; there is nothing to resume */
+	bool ended;    /* the client ended its session: none can be resumed */
 
 	/* link.c */
 	enum link_state link;

@@ -683,7 +683,8 @@ lost_in_silence(struct execd_client *c, int64_t now)
 	lose(c);
 }
 
-/* Half of the silence timeout has passed, or all of it. */
+/* Is called when half of the silence timeout has passed, and again when all of
+ * it has. Progress in either direction begins it anew. */
 static void
 look_for_life(struct execd_client *c, int64_t now)
 {

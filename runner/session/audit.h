@@ -27,11 +27,11 @@ struct rpc_method;
 struct session;
 struct session_process;
 
-/* The different decisions of one command, or of the session's requests, that
- * are not recorded again. */
+/* The decisions that are on record already, of one command or of the session's
+ * requests. The same decision is only counted then. */
 #define NETWORK_RECORDED_MAX 256
 struct network_recorded {
-	uint64_t hashes[NETWORK_RECORDED_MAX]; /* of the latest */
+	uint64_t hashes[NETWORK_RECORDED_MAX]; /* of the latest decisions */
 	unsigned n;
 };
 

@@ -132,7 +132,7 @@ struct reply {
 void object_begin(struct json_text *t);
 /* Begins parameters with {"key":URI of path} and the sandbox. */
 void params_begin(struct json_text *t, const char *key, const char *path);
-/* Ends the object, and writes it as a line to stdout. */
+/* Ends the JSON object, and writes it to stdout as one line. */
 void object_print(struct json_text *t);
 /* Ends the parameters, and sends a request that may be repeated. */
 void ask(struct execctl *ctl, const char *method, struct json_text *params,

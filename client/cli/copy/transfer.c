@@ -131,8 +131,8 @@ transfer_finish(struct transfer *t)
 	t->done(t->arg, t->code, t->message ? t->message : "");
 }
 
-/* Counts another attempt. Returns false after transfer_finish() if there is
- * none. */
+/* Counts another attempt. When none is left, it ends the transfer with
+ * transfer_finish() and returns false. */
 static bool
 transfer_try_again(struct transfer *t)
 {
@@ -625,8 +625,8 @@ start_append(void *arg, const struct execd_answer *a)
 		upload_appended(u, false);
 		return;
 	}
-	/* Continues at the real size: unanswered blocks may have been
-	 * written. */
+	/* Blocks without an answer may have been written, so the upload
+	 * continues at the size that the file has now. */
 	u->sent = (uint64_t)size;
 	u->append_code = -1;
 	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
