@@ -344,7 +344,7 @@ command_resize(struct command *c, uint16_t rows, uint16_t cols)
 void
 command_kill_tree(struct command *c)
 {
-	process_terminate(&c->process);
+	process_kill_tree(&c->process);
 }
 
 /* Called at the end of the program; it takes no memory. */

@@ -235,7 +235,7 @@ give_group_back(struct process *p)
 
 /*
  * If a command left something running, it keeps its group until it is
- * terminated or forgotten. While there is an init, the group is not empty.
+ * forgotten. While there is an init, the group is not empty.
  */
 static void
 settle_group(struct process *p)
@@ -498,9 +498,9 @@ process_resume(struct process *p)
 bool
 process_terminate(struct process *p)
 {
-	kill_all(p);
 	if (p->reaped)
 		return false;
+	kill_all(p);
 	p->terminated = p->killed = true;
 	/*
 	 * Done while the command is still there to show which children are its
@@ -511,6 +511,13 @@ process_terminate(struct process *p)
 	kill(-p->pid, SIGKILL);
 	input_close(&p->input, INPUT_TERMINATED);
 	return true;
+}
+
+void
+process_kill_tree(struct process *p)
+{
+	if (!process_terminate(p))
+		kill_all(p);
 }
 
 void
@@ -555,7 +562,8 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 	p->timed_out = p->deadline_for != DEADLINE_GRACE && !is_over(p);
 	p->killed = true;
 	signal_tree(p, SIGKILL, PROCESS_TREE);
-	if (!process_terminate(p))
+	process_kill_tree(p);
+	if (p->reaped)
 		abandon(p);
 }
 

@@ -115,9 +115,14 @@ void process_resume(struct process *p);
 
 /*
  * Sends SIGKILL to the process group and to its whole control group. Returns
- * false if the command has ended already.
+ * false if the command has ended already: then nothing is killed, because
+ * clients send this after each command, and the server that a command has
+ * started in the background lives on.
  */
 bool process_terminate(struct process *p);
+
+/* The same, and also kills what a command that has ended left behind. */
+void process_kill_tree(struct process *p);
 
 /*
  * Sends a signal to the whole process group. Does nothing if the command has

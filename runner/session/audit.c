@@ -155,7 +155,7 @@ audit_end_unrecorded(struct session *s, const char *process)
 		log_warn(0, "a command is ended: its start could not be "
 			    "recorded");
 		p->unrecorded = true;
-		process_terminate(&p->process);
+		process_kill_tree(&p->process);
 		return;
 	}
 }

@@ -79,7 +79,7 @@ check(struct session_process *sp, int err)
 	if (!sp->session->config.record_required)
 		return;
 	sp->unrecorded = true;
-	process_terminate(&sp->process);
+	process_kill_tree(&sp->process);
 }
 
 void

@@ -191,7 +191,7 @@ orphan_visit(struct table_node *node, void *arg)
 	if (!p->v0 || p->orphaned)
 		return;
 	p->orphaned = true;
-	process_terminate(&p->process);
+	process_kill_tree(&p->process);
 }
 
 static void

@@ -292,6 +292,21 @@ def test_terminate_ends_daemons(client):
     poll(lambda: not pids_with(other), what="end of all")
 
 
+@pytest.mark.parametrize("how", ["nohup sleep {} >/dev/null 2>&1 &", "setsid sleep {} >/dev/null 2>&1 &",
+                                 "sleep {} >/dev/null 2>&1 & disown", "sleep {} &"])
+def test_terminate_after_the_exit_kills_nothing(client, how):
+    """Clients send it after each command, and the server that a command started must be there for the next one."""
+    marker = f"3{os.getpid()}.5"
+    client.start("a", ["/bin/bash", "-c", how.format(marker)])
+    client.exited("a")
+    assert client.terminate("a") is False
+    assert client.run_sh("b", "echo next").stdout == "next\n"
+    assert len(pids_with(marker)) == 1, "it lives on"
+    assert how != "sleep {} &" or not client.events("a", "process/closed"), "its streams are open"
+    os.kill(pids_with(marker)[0], signal.SIGKILL)
+    client.finished("a")
+
+
 def test_base_environment_policy(spawn, mode, user):
     env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "FOO": "foo", "MY_KEY": "k", "LANG": "C"}
     c = spawn("--environment", "FOO", "--environment", "MY_KEY", env=env).ready()
