@@ -470,6 +470,7 @@ process_start(struct process *p, struct event_base *base,
 	p->owner = owner;
 	p->tty = r->tty;
 	p->sandboxed = r->sandbox != NULL;
+	p->elsewhere = res.elsewhere;
 	p->pid = p->leader = res.pid;
 	p->oom_kills = oom_before;
 	p->memory = res.memory;

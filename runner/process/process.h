@@ -80,6 +80,7 @@ struct process {
 	    mark; /* of all that it starts; 0: held by a group or an init */
 	bool tty;
 	bool sandboxed;
+	bool elsewhere;	 /* sandboxed: not in its cwd (spawn.h) */
 	bool terminated; /* by us; nothing is waited for */
 	bool reaped;
 	uint64_t reaped_at; /* as in struct process_tree */

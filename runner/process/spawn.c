@@ -242,6 +242,7 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.argv = r->argv,
 		.envp = r->envp,
 		.cwd = r->cwd,
+		.instead = r->instead != NULL ? r->instead : "",
 		.tty = r->tty,
 		.resolver = r->resolver };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
@@ -256,6 +257,7 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 	res->pid = answer.command;
 	res->init = answer.init;
 	res->enforcing = answer.enforcing;
+	res->elsewhere = answer.elsewhere;
 	res->memory = started.memory;
 	if (err == 0 && started.terminal >= 0)
 		err = take_terminal(res, started.terminal);

@@ -22,6 +22,8 @@ struct spawn_request {
 	char *const *argv;	       /* as the program sees it */
 	char *const *envp;
 	const char *cwd; /* absolute */
+	/* in a sandbox that hides cwd: where it starts; NULL: nowhere */
+	const char *instead;
 	bool tty;
 	unsigned short rows, cols; /* tty */
 	bool pipe_stdin;
@@ -35,6 +37,7 @@ struct spawn_result {
 	pid_t pid;	/* leads its own session and process group */
 	pid_t init;	/* sandboxed: pid 1 around it; else 0 */
 	bool enforcing; /* the failed step enforces the sandbox */
+	bool elsewhere; /* sandboxed: it started in `instead` */
 	int in;		/* our ends: CLOEXEC, non-blocking; -1: none */
 	int out;	/* tty: the master, and in is its duplicate */
 	int err;

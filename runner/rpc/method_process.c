@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "audit.h"
 #include "environment.h"
@@ -173,6 +174,28 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 }
 
 /*
+ * Returns where a command starts whose working directory its policy hides: in
+ * the first workspace root, if that is in sight. NULL: nowhere else. The host
+ * is not asked about a path that is denied, since the answer would tell whether
+ * it exists.
+ */
+static const char *
+cwd_instead(const struct sandbox *sandbox, const struct process_start_params *p)
+{
+	_cleanup_free_ char *inside = xasprintf("%s/.", p->cwd.path);
+	const struct plan *plan;
+
+	if (sandbox == NULL || !p->has_sandbox || p->sandbox.nroots == 0)
+		return NULL;
+	plan = &sandbox->plan;
+	if (plan_access(plan, p->cwd.path) != SANDBOX_DENY ||
+	    (plan_leaves_out(plan, p->cwd.path) && access(inside, X_OK) < 0) ||
+	    plan_access(plan, p->sandbox.roots[0].path) == SANDBOX_DENY)
+		return NULL;
+	return p->sandbox.roots[0].path;
+}
+
+/*
  * How often a start is tried if somebody replaced a view under its sandbox,
  * which is then built anew.
  */
@@ -198,6 +221,7 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.argv = argv,
 		.envp = envp,
 		.cwd = p->cwd.path,
+		.instead = cwd_instead(sandbox, p),
 		.tty = p->tty,
 		.rows = p->rows,
 		.cols = p->cols,
@@ -408,6 +432,8 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 	if (sp == NULL)
 		return NULL;
 	sandbox_report_fill(&sp->sandbox, &s->sandbox, wanted->asked, sandbox);
+	if (sp->process.elsewhere)
+		sp->sandbox.cwd = xstrdup(wanted->asked->roots[0].path);
 	sp->sandbox.names = sp->network != NULL && sp->network->resolver >= 0;
 	return sp;
 }

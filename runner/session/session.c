@@ -474,6 +474,7 @@ session_process_free(struct session_process *p)
 	network_free(p->network);
 	free(p->start_id);
 	free(p->command);
+	free(p->sandbox.cwd);
 	free(p);
 }
 

@@ -14,7 +14,8 @@ import threading
 
 import pytest
 from conftest import Shell, as_test_user, direct, is_alive, pids_with, poll
-from policies import READ_ALL, managed, path, uri, workspace_write
+from execd_client import start_params
+from policies import READ_ALL, managed, path, special, uri, workspace_write
 
 PYTHON = "/usr/bin/python3 -c '%s'"
 
@@ -480,15 +481,60 @@ def test_the_network_is_enabled(session, place, web):
         "b'own'\n"
 
 
-@pytest.mark.parametrize("access", ["deny", "hidden"])
-def test_a_working_directory_that_is_not_seen(session, user, place, access):
-    """The command starts in / (doc/sandbox.md B4)."""
-    as_test_user(user, "mkdir d", place)
+TOOLS = [path(p, "read") for p in ("/usr", "/bin", "/lib", "/lib64")]
+
+
+def hiding(access, place, roots):
+    """A policy that hides the directory d of place, by its name or by not naming it."""
     if access == "deny":
-        policy = managed(READ_ALL, path(place / "d", "deny"))
-    else:
-        policy = managed(path("/usr", "read"), path("/bin", "read"), path("/lib", "read"), path("/lib64", "read"))
-    assert Shell(session, policy, place / "d")("pwd; sleep 0; echo ok", env={"PATH": "/usr/bin:/bin"}) == "/\nok\n"
+        return managed(READ_ALL, path(place / "d", "deny"), roots=roots)
+    return managed(*TOOLS, path(place / "w", "write"), roots=roots)
+
+
+@pytest.mark.parametrize("access", ["deny", "not named"])
+def test_a_working_directory_that_is_not_seen(session, user, place, access):
+    """The command starts in the first workspace root, and the answer says so (doc/sandbox.md B4)."""
+    as_test_user(user, "mkdir d d/e w", place)
+    shell = Shell(session, hiding(access, place, [place / "w", place]), place / "d", env={"PATH": "/usr/bin:/bin"})
+    for cwd in place / "d", place / "d/e":
+        id = shell.id()
+        m = session.start(id, ["/bin/sh", "-c", "pwd; sleep 0; echo ok"], **shell.params(cwd=uri(cwd)))
+        assert m["result"]["sandbox"]["enforced"]["cwd"] == uri(place / "w"), m
+        assert session.finished(id).stdout == f"{place}/w\nok\n"
+    m = session.start(shell.id(), ["/bin/true"], **shell.params(cwd=uri(place / "w")))
+    assert "cwd" not in m["result"]["sandbox"]["enforced"], "where it was asked to start"
+
+
+@pytest.mark.parametrize("roots", ["none", "hidden", "missing"])
+@pytest.mark.parametrize("access", ["deny", "not named"])
+def test_no_other_place_to_start(session, user, place, access, roots):
+    """Never in /."""
+    as_test_user(user, "mkdir d w", place)
+    policy = hiding(access, place, {"none": [], "hidden": [place / "d"], "missing": [place / "w/none"]}[roots])
+    code, _ = Shell(session, policy, place / "d").refusal("pwd")
+    assert code == -32603
+
+
+@pytest.mark.parametrize("policy", ["read-only", "workspace-write", "everything", "named", "none"])
+def test_a_working_directory_that_is_none(session, user, place, policy):
+    """Missing, a file, not enterable: refused as without a sandbox, in every policy."""
+    as_test_user(user, "mkdir w w/closed; touch w/file; chmod 000 w/closed; ln -s nowhere w/link", place)
+    roots = [place / "w"]
+    policies = {
+        "read-only": managed(READ_ALL, roots=roots),
+        "workspace-write": workspace_write(place / "w"),
+        "everything": managed(special("root", "write"), roots=roots),
+        "named": managed(*TOOLS, path(place / "w", "write"), roots=roots),
+        "none": None,
+    }
+    for name, error in (("missing", "No such file"), ("file", "Not a directory"), ("closed", "Permission denied"),
+                        ("link", "No such file"), ("missing/below", "No such file")):
+        extra = {"cwd": uri(place / "w" / name), **({"sandbox": policies[policy]} if policies[policy] else {})}
+        code, message = session.error("process/start", start_params(f"{policy}-{name}", ["/bin/pwd"], **extra))
+        assert code == -32603 and error in message, (name, code, message)
+    outside = session.error("process/start", start_params("o", ["/bin/pwd"], **{
+        **({"sandbox": policies[policy]} if policies[policy] else {}), "cwd": uri(place / "nowhere")}))
+    assert outside[0] == -32603
 
 
 def test_tmpdir_and_tmp_are_writable(session, place):

@@ -122,7 +122,7 @@ put_start(struct buf *b)
 		NULL };
 	char *const envp[] = { NULL };
 	const struct sandbox_command c = { candidates, argv, envp, "/tmp",
-		true };
+		"/srv", true };
 
 	sandbox_start_put(b, &c, 5);
 }
@@ -139,6 +139,7 @@ get_start(struct buf_reader *r)
 		assert_true(c.tty);
 		assert_int_equal(c.joins, 5);
 		assert_string_equal(c.cwd, "/tmp");
+		assert_string_equal(c.instead, "/srv");
 		assert_string_equal(c.candidates[1], "/usr/bin/sh");
 		assert_null(c.candidates[2]);
 		for (size_t i = 0; argv[i] != NULL; i++)

@@ -308,6 +308,7 @@ struct start {
 	int err;
 	const char *step;
 	bool enforcing;
+	bool elsewhere; /* as in struct sandbox_answer */
 	pid_t pid, init;
 	int ready[2]; /* a pipe: the init says that it is locked down */
 };
@@ -446,6 +447,22 @@ place_descriptors(const int stdio[3], int *ruleset)
 	return 0;
 }
 
+/*
+ * Only a directory that the policy hides is replaced (doc/sandbox.md B4). What
+ * the command meets elsewhere, it was not meant for.
+ */
+static int
+enter_cwd(struct start *s)
+{
+	const struct sandbox_command *c = s->command;
+	int err = chdir(c->cwd) < 0 ? -errno : 0;
+
+	if (err == 0 || *c->instead == '\0')
+		return err;
+	s->elsewhere = chdir(c->instead) == 0;
+	return s->elsewhere ? 0 : err;
+}
+
 static int
 command_steps(struct start *s)
 {
@@ -469,15 +486,10 @@ command_steps(struct start *s)
 	s->step = "controlling terminal";
 	if (c->tty && ioctl(s->stdio[0], TIOCSCTTY, 0) < 0)
 		return -errno;
-	/*
-	 * A directory that the policy hides or denies is replaced by "/"
-	 * (doc/sandbox.md B4).
-	 */
 	s->step = "working directory";
-	if (chdir(c->cwd) < 0 &&
-	    ((errno != EACCES && errno != ENOENT && errno != ENOTDIR) ||
-		chdir("/") < 0))
-		return -errno;
+	err = enter_cwd(s);
+	if (err < 0)
+		return err;
 	s->step = "standard descriptors";
 	err = place_descriptors(s->stdio, &ruleset);
 	if (err < 0)
@@ -666,6 +678,7 @@ start(struct start *s, struct sandbox_answer *a)
 	}
 	a->command = seen->pid;
 	a->init = seen->init;
+	a->elsewhere = seen->elsewhere;
 }
 
 void

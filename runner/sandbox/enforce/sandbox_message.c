@@ -160,6 +160,7 @@ sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins)
 	buf_put_u32(b, c->resolver);
 	buf_put_u8(b, joins);
 	buf_put(b, c->cwd, strlen(c->cwd) + 1);
+	buf_put(b, c->instead, strlen(c->instead) + 1);
 	put_strings(b, c->candidates);
 	put_strings(b, (const char *const *)c->argv);
 	put_strings(b, (const char *const *)c->envp);
@@ -172,6 +173,7 @@ sandbox_start_get(struct buf_reader *r, struct sandbox_command *c)
 	c->resolver = buf_get_u32(r);
 	c->joins = buf_get_u8(r);
 	c->cwd = get_text(r);
+	c->instead = get_text(r);
 	c->candidates = (const char *const *)get_strings(r);
 	c->argv = get_strings(r);
 	c->envp = get_strings(r);
@@ -260,6 +262,7 @@ static const struct field answer_fields[] = {
 	FIELD_OF(sandbox_answer, own_unix),
 	FIELD_OF(sandbox_answer, guards_ports),
 	FIELD_OF(sandbox_answer, names),
+	FIELD_OF(sandbox_answer, elsewhere),
 };
 
 void

@@ -89,6 +89,8 @@ struct sandbox_command {
 	char *const *argv;
 	char *const *envp;
 	const char *cwd;
+	/* where it starts if the policy hides cwd; empty: nowhere */
+	const char *instead;
 	bool tty;
 	/* of execd-netproxy, in host order; 0: resolv.conf is the host's */
 	uint32_t resolver;
@@ -108,6 +110,7 @@ struct sandbox_answer {
 	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */
 	bool names;	   /* SANDBOX_BUILD: commands may have a `resolver` */
+	bool elsewhere;	   /* SANDBOX_START: in `instead` */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here, or with no_proc
 	 * commands could mount no /proc in them. If `err` is 0, the sandbox was

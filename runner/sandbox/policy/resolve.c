@@ -463,25 +463,42 @@ base_access(const struct plan *plan)
 					      : SANDBOX_DENY;
 }
 
-enum sandbox_access
-plan_access(const struct plan *plan, const char *path)
+/* Returns the most specific mount that decides about a path, or NULL. */
+static const struct plan_mount *
+deciding_mount(const struct plan *plan, const char *path)
 {
 	_cleanup_free_ char *prefix = xstrdup(path);
 	const struct plan_mount *m;
 	char *slash;
 
-	if (plan->deny_proc && path_lies_in(path, "/proc"))
-		return SANDBOX_DENY;
 	while (*prefix != '\0') {
 		m = find_mount(plan, prefix);
 		if (m != NULL && m->kind != PLAN_PIN)
-			return kind_access(m->kind);
+			return m;
 		slash = strrchr(prefix, '/');
 		if (slash == NULL)
 			break;
 		*slash = '\0';
 	}
-	return base_access(plan);
+	return NULL;
+}
+
+enum sandbox_access
+plan_access(const struct plan *plan, const char *path)
+{
+	const struct plan_mount *m;
+
+	if (plan->deny_proc && path_lies_in(path, "/proc"))
+		return SANDBOX_DENY;
+	m = deciding_mount(plan, path);
+	return m != NULL ? kind_access(m->kind) : base_access(plan);
+}
+
+bool
+plan_leaves_out(const struct plan *plan, const char *path)
+{
+	return plan->base == PLAN_BASE_EMPTY &&
+	       deciding_mount(plan, path) == NULL;
 }
 
 /* --- the steps ---------------------------------------------------------- */

@@ -165,4 +165,7 @@ void plan_clear(struct plan *plan);
 /* Tells how the plan lets a path be used: the most specific mount decides. */
 enum sandbox_access plan_access(const struct plan *plan, const char *path);
 
+/* Tells whether no mount shows a path, and none denies it. */
+bool plan_leaves_out(const struct plan *plan, const char *path);
+
 #endif

@@ -202,6 +202,8 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	if (r->watches_memory)
 		json_cstring(w, "memoryBytes");
 	json_end(w, ']');
+	if (r->cwd != NULL)
+		json_key_path(w, "cwd", r->cwd);
 	json_end(w, '}');
 }
 

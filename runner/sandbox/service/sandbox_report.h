@@ -27,6 +27,7 @@ struct sandbox_report {
 	bool names; /* a resolver leads programs that know no proxy to hosts */
 	bool open;  /* every public address, within the operator's lists */
 	const char *unix_sockets; /* which the command may connect to */
+	char *cwd; /* owned: in place of what the policy hides; or NULL */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
 	uint32_t cpu_percent;
 };
