@@ -25,6 +25,7 @@ enum cgroup_controller {
 	CGROUP_COUNTS_PIDS = 1 << 0,
 	CGROUP_COUNTS_MEMORY = 1 << 1,
 	CGROUP_COUNTS_CPU = 1 << 2,
+	CGROUP_COUNTS_IO = 1 << 3, /* version 2 */
 };
 
 struct cgroup_limits {
@@ -93,9 +94,10 @@ unsigned cgroup_available(const struct cgroup *c);
 /* Returns which limits a group below this one can have now. */
 unsigned cgroup_controllers(const struct cgroup *parent);
 
-/* Version 2: permits limits in groups below this one. Returns 0 or -errno:
- * -EBUSY while this group has members of its own (the "no internal process"
- * rule). */
+/* Version 2: permits limits in groups below this one, by one write for all
+ * controllers: a group with members takes one of them alone and is of no use
+ * then (cgroup_claim.c). Returns 0 or -errno, and then nothing is handed down.
+ */
 int cgroup_hand_down(const struct cgroup *c);
 
 /* The reverse. */

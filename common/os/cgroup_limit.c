@@ -25,12 +25,13 @@ static const struct {
 	enum cgroup_hierarchy hierarchy;
 	/* exists in version 1 if it has this controller, also in the root
 	 * group */
-	const char *file;
+	const char *file; /* NULL: version 2 only */
 } kinds[] = {
 	{ CGROUP_COUNTS_PIDS, "pids", CGROUP_PIDS, "cgroup.procs" },
 	{ CGROUP_COUNTS_MEMORY, "memory", CGROUP_MEMORY,
 	    "memory.limit_in_bytes" },
 	{ CGROUP_COUNTS_CPU, "cpu", CGROUP_CPU, "cpu.cfs_period_us" },
+	{ CGROUP_COUNTS_IO, "io", CGROUP_UNIFIED, NULL },
 };
 
 /* Reads a list such as "cpu memory pids" and returns the known controllers. */
@@ -56,7 +57,8 @@ find_controllers(const struct cgroup *parent, const char *unified)
 	    read_controllers(parent->dirs[CGROUP_UNIFIED], unified);
 
 	for (size_t i = 0; i < nitems(kinds); i++)
-		if (has_file(parent->dirs[kinds[i].hierarchy], kinds[i].file))
+		if (kinds[i].file != NULL &&
+		    has_file(parent->dirs[kinds[i].hierarchy], kinds[i].file))
 			found |= kinds[i].controller;
 	return found;
 }
@@ -74,31 +76,35 @@ cgroup_controllers(const struct cgroup *parent)
 }
 
 static int
-set_subtree(const struct cgroup *c, char sign)
+set_subtree(const struct cgroup *c, unsigned controllers, char sign)
 {
-	int dir = c->dirs[CGROUP_UNIFIED], err = 0;
-	unsigned there = read_controllers(dir, "cgroup.controllers");
-	char text[32];
+	char text[64] = "";
+	size_t n = 0;
 
-	for (size_t i = 0; i < nitems(kinds) && err == 0; i++) {
-		if (!(there & kinds[i].controller))
-			continue;
-		snprintf(text, sizeof(text), "%c%s", sign, kinds[i].name);
-		err = write_whole(dir, "cgroup.subtree_control", text);
-	}
-	return err;
+	for (size_t i = 0; i < nitems(kinds); i++)
+		if (controllers & kinds[i].controller)
+			n += (size_t)snprintf(text + n, sizeof(text) - n,
+			    "%s%c%s", n > 0 ? " " : "", sign, kinds[i].name);
+	return n == 0 ? 0
+		      : write_whole(c->dirs[CGROUP_UNIFIED],
+			    "cgroup.subtree_control", text);
 }
 
 int
 cgroup_hand_down(const struct cgroup *c)
 {
-	return set_subtree(c, '+');
+	int dir = c->dirs[CGROUP_UNIFIED];
+
+	return set_subtree(c, read_controllers(dir, "cgroup.controllers"), '+');
 }
 
 int
 cgroup_take_back(const struct cgroup *c)
 {
-	return set_subtree(c, '-');
+	int dir = c->dirs[CGROUP_UNIFIED];
+
+	return set_subtree(
+	    c, read_controllers(dir, "cgroup.subtree_control"), '-');
 }
 
 static int

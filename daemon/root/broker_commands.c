@@ -65,7 +65,7 @@ begin_serving(void)
 	root.begun = true;
 	log_never_block();
 	make_directory();
-	session_cgroup_init(broker_any());
+	session_cgroup_init();
 }
 
 static int

@@ -16,8 +16,8 @@
 #include <stdio.h>
 
 /* Raised with each change of a list of fields. */
-#define SAVED_VERSION 4
-#define SAVED_OLDEST  4 /* the oldest that this program reads */
+#define SAVED_VERSION 5
+#define SAVED_OLDEST  5 /* the oldest that this program reads */
 
 enum saved_mode {
 	SAVED_WRITE,

@@ -13,9 +13,9 @@
 /* The most processes of one session, with its runner and helpers. */
 #define SESSION_PIDS_MAX 4096
 
-/* Makes the groups below the one that execd was started in. `broker` moves with
- * this process. */
-void session_cgroup_init(pid_t broker);
+/* Makes the groups below the one that execd was started in. All processes of
+ * this execd move into them. */
+void session_cgroup_init(void);
 
 /* Returns which limits sessions and their commands can have: a mask of enum
  * cgroup_controller. */

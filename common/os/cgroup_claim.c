@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Claims a control group: see cgroup_claim.h. The rules of version 2 are in
+ * cgroups(7) and in the kernel's Documentation/admin-guide/cgroup-v2.rst, "No
+ * Internal Process Constraint" and "Threads".
+ */
+#include "cgroup_claim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "children.h"
+#include "util.h"
+
+/* --- Groups of a program that was killed, which could not remove them ----- */
+
+/*
+ * Groups are called execd-PID. The pid alone does not tell whether that program
+ * still runs, because it may be in another pid namespace. Therefore it holds a
+ * lock on its directory as long as it runs. A program of another namespace may
+ * have the same pid; the second one's group is called execd-PID.1.
+ */
+#define PREFIX "execd-"
+
+/* Groups below base: of an identity, of a session, of a command. */
+#define LEVELS 3
+
+/* Names of groups that are tried before giving up. */
+#define CLAIMS_MAX 100
+
+/* The leaf that the program itself moves into. */
+#define LEAF "monitor"
+
+static int
+open_directory(int dir, const char *name)
+{
+	return openat(
+	    dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Calls visit for each directory in a directory. */
+static void
+each_directory(
+    int dir, void (*visit)(int dir, const char *name, int arg), int arg)
+{
+	int fd = open_directory(dir, ".");
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (d == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(d)) != NULL)
+		if (e->d_type == DT_DIR && e->d_name[0] != '.')
+			visit(dir, e->d_name, arg);
+	closedir(d);
+}
+
+static void
+remove_group(int dir, const char *name, int levels)
+{
+	_cleanup_close_ int fd = levels > 0 ? open_directory(dir, name) : -1;
+
+	if (fd >= 0)
+		each_directory(fd, remove_group, levels - 1);
+	unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+int
+cgroup_claim_remove(const struct cgroup *parent, const char *name)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (parent->dirs[i] >= 0)
+			remove_group(parent->dirs[i], name, LEVELS);
+	/* Says what could not be removed. */
+	return cgroup_remove(parent, name);
+}
+
+/* A program that has just made its group may not have the lock yet. */
+static bool
+is_running(const char *name)
+{
+	pid_t pid = atoi(name + strlen(PREFIX));
+
+	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Whoever uses a group or removes it holds its lock. */
+static void
+cleanup_group(int dir, const char *name, int levels)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
+		return;
+	fd = open_directory(dir, name);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		remove_group(dir, name, levels);
+}
+
+/* Removes groups below the one that execd was started in that nobody uses. The
+ * kernel keeps a group that has a process. */
+static void
+cleanup(const struct cgroup *own)
+{
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (own->dirs[i] >= 0)
+			each_directory(own->dirs[i], cleanup_group, LEVELS);
+}
+
+/* The directory may have been removed between the open and the lock. */
+static int
+lock_group(int parent, const char *name, int fd)
+{
+	struct stat ours, there;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return -EEXIST;
+	if (fstat(fd, &ours) == 0 &&
+	    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_ino == there.st_ino)
+		return 0;
+	return -ENOENT;
+}
+
+/* Makes the group and opens it as base. Nobody cleans it up as long as base is
+ * open. Returns 0, -EEXIST if another execd has it, -ENOENT if a cleanup has
+ * just removed it, or an error of cgroup_make(). */
+static int
+make_base(struct cgroup_claim *c)
+{
+	int err = cgroup_make(&c->own, c->name, &c->base);
+
+	for (int i = 0; err == 0 && i < CGROUP_HIERARCHIES; i++)
+		if (c->base.dirs[i] >= 0)
+			err = lock_group(
+			    c->own.dirs[i], c->name, c->base.dirs[i]);
+	if (err < 0)
+		cgroup_close(&c->base);
+	return err;
+}
+
+/* Others with this name are in other pid namespaces: not many. */
+static int
+name_base(struct cgroup_claim *c)
+{
+	int err = -EEXIST, length;
+
+	for (int i = 0; i < CLAIMS_MAX && (err == -EEXIST || err == -ENOENT);
+	     i++) {
+		length = snprintf(
+		    c->name, sizeof(c->name), PREFIX "%d", (int)getpid());
+		if (i > 0)
+			snprintf(c->name + length,
+			    sizeof(c->name) - (size_t)length, ".%d", i);
+		err = make_base(c);
+	}
+	return err;
+}
+
+/* --- Version 2 ---------------------------------------------------------- */
+
+/*
+ * A group that hands controllers of memory down has no process of its own. So
+ * this program leaves its group before anything is written. A group that is
+ * written to while it has a process takes pids and cpu, whose controllers are
+ * threaded, but becomes "domain threaded" by that: no group below it has memory
+ * then, and no process enters one.
+ */
+
+/* The root of all groups is the exception, and has no such file. */
+static bool
+is_root_group(int dir)
+{
+	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
+}
+
+/* Who is not below this process is another's; 0 is in another pid namespace. */
+static bool
+is_ours(pid_t member)
+{
+	pid_t pid = member;
+
+	while (pid > 1 && pid != getpid())
+		pid = children_parent_of(pid);
+	return pid == getpid() ||
+	       (pid < 0 && kill(member, 0) < 0 && errno == ESRCH);
+}
+
+/* Moves each member to another group, or with -1 only looks. A member that ends
+ * meanwhile need not move. Returns 0, or -errno with the pid of whom it is
+ * about: -EBUSY for another's process. */
+static int
+each_member(int from, int to, pid_t *about)
+{
+	int fd = openat(from, "cgroup.procs", O_RDONLY | O_CLOEXEC), err = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char text[16];
+
+	if (f == NULL)
+		return -errno;
+	while (err == 0 && fscanf(f, "%d", about) == 1) {
+		snprintf(text, sizeof(text), "%d", (int)*about);
+		if (!is_ours(*about))
+			err = -EBUSY;
+		else if (to >= 0)
+			err = write_whole(to, "cgroup.procs", text);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	fclose(f);
+	return err;
+}
+
+/* How often members that were forked meanwhile are moved, too. */
+#define ROUNDS_MAX 100
+
+static int
+move_members(int from, int to)
+{
+	char byte[2];
+	pid_t about;
+	int err = 0;
+
+	for (int i = 0; err == 0 && i < ROUNDS_MAX; i++) {
+		if (cgroup_read_file(
+			from, "cgroup.procs", byte, sizeof(byte)) == 0)
+			return 0;
+		err = each_member(from, to, &about);
+	}
+	return err < 0 ? err : -EBUSY;
+}
+
+static int
+move_aside(struct cgroup_claim *c)
+{
+	int dir = c->base.dirs[CGROUP_UNIFIED];
+	_cleanup_close_ int leaf = -1;
+
+	if (mkdirat(dir, LEAF, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	leaf = open_directory(dir, LEAF);
+	if (leaf < 0)
+		return -errno;
+	c->moved = true;
+	return move_members(c->own.dirs[CGROUP_UNIFIED], leaf);
+}
+
+/* Only then the group is empty: as long as groups below have controllers, no
+ * process enters it. */
+static int
+move_back(struct cgroup_claim *c)
+{
+	int err = cgroup_take_back(&c->base), back;
+	_cleanup_close_ int leaf =
+	    open_directory(c->base.dirs[CGROUP_UNIFIED], LEAF);
+
+	back = cgroup_take_back(&c->own);
+	if (err == 0)
+		err = back;
+	if (c->moved && leaf >= 0)
+		back = move_members(leaf, c->own.dirs[CGROUP_UNIFIED]);
+	c->moved = false;
+	return err < 0 ? err : back;
+}
+
+/* Somebody may have entered the group meanwhile, or an execd that was killed
+ * has left it so. */
+static bool
+is_threaded(int dir)
+{
+	char type[32] = "";
+
+	return cgroup_read_file(dir, "cgroup.type", type, sizeof(type)) > 0 &&
+	       strncmp(type, "domain\n", 7) != 0;
+}
+
+static int
+hand_down(struct cgroup_claim *c, char *why)
+{
+	int own = c->own.dirs[CGROUP_UNIFIED], err = 0;
+
+	/* Or else no process enters a group below. */
+	if (is_threaded(own))
+		cgroup_take_back(&c->own);
+	if (!is_root_group(own))
+		err = move_aside(c);
+	if (err < 0) {
+		snprintf(why, CGROUP_CLAIM_WHY_MAX,
+		    "its own processes cannot move into a group below");
+		return err;
+	}
+	err = cgroup_hand_down(&c->own);
+	if (err == 0 && is_threaded(own))
+		err = -EOPNOTSUPP;
+	if (err == 0)
+		err = cgroup_hand_down(&c->base);
+	if (err < 0)
+		snprintf(why, CGROUP_CLAIM_WHY_MAX,
+		    "controllers cannot be handed down");
+	return err;
+}
+
+static void
+close_unified(struct cgroup *c)
+{
+	close(c->dirs[CGROUP_UNIFIED]);
+	c->dirs[CGROUP_UNIFIED] = -1;
+}
+
+/* Takes the group of version 2 into use, or leaves it as it was. */
+static int
+use_unified(struct cgroup_claim *c, char *why)
+{
+	int own = c->own.dirs[CGROUP_UNIFIED], err = hand_down(c, why);
+
+	if (err == 0)
+		return 0;
+	move_back(c);
+	unlinkat(c->base.dirs[CGROUP_UNIFIED], LEAF, AT_REMOVEDIR);
+	close_unified(&c->base);
+	unlinkat(own, c->name, AT_REMOVEDIR);
+	close_unified(&c->own);
+	return err;
+}
+
+/* Returns -EBUSY and says so if somebody else has processes in the group: then
+ * nothing is changed in it. */
+static int
+check_members(struct cgroup_claim *c, char *why)
+{
+	int own = c->own.dirs[CGROUP_UNIFIED];
+	pid_t other = 0;
+
+	if (own < 0 || is_root_group(own) || each_member(own, -1, &other) == 0)
+		return 0;
+	snprintf(why, CGROUP_CLAIM_WHY_MAX,
+	    "the group is not execd's alone: process %d is in it", (int)other);
+	close_unified(&c->own);
+	return -EBUSY;
+}
+
+/* --- The claim ---------------------------------------------------------- */
+
+/* Names the controllers that are missing. */
+static void
+tell_missing(const struct cgroup_claim *c, char *why)
+{
+	static const char *const names[] = { "pids", "memory", "cpu" };
+	size_t n = 0;
+
+	for (size_t i = 0; i < nitems(names); i++)
+		if (!(c->controllers & 1u << i))
+			n += (size_t)snprintf(why + n, CGROUP_CLAIM_WHY_MAX - n,
+			    "%s%s", n == 0 ? "without the controllers " : ", ",
+			    names[i]);
+}
+
+int
+cgroup_claim(struct cgroup_claim *c, char *why)
+{
+	int err, unified = 0;
+
+	*c = (struct cgroup_claim){ .own = CGROUP_NONE, .base = CGROUP_NONE };
+	*why = '\0';
+	cgroup_open_usable(&c->own);
+	if (cgroup_is_open(&c->own))
+		unified = check_members(c, why);
+	if (!cgroup_is_open(&c->own)) {
+		if (*why == '\0')
+			snprintf(why, CGROUP_CLAIM_WHY_MAX,
+			    "there is no group that this user may use");
+		return unified < 0 ? unified : -ENOENT;
+	}
+	cleanup(&c->own);
+	err = name_base(c);
+	if (err < 0) {
+		snprintf(why, CGROUP_CLAIM_WHY_MAX, "making the group %s: %s",
+		    c->name, strerror(-err));
+		cgroup_close(&c->own);
+		return err;
+	}
+	if (c->base.dirs[CGROUP_UNIFIED] >= 0)
+		unified = use_unified(c, why);
+	if (!cgroup_is_open(&c->base)) {
+		cgroup_close(&c->own);
+		return unified;
+	}
+	c->controllers = cgroup_controllers(&c->base);
+	if (*why == '\0')
+		tell_missing(c, why);
+	return 0;
+}
+
+int
+cgroup_claim_end(struct cgroup_claim *c)
+{
+	int err = 0, removed;
+
+	if (!cgroup_is_open(&c->base))
+		return 0;
+	if (c->moved)
+		err = move_back(c);
+	cgroup_close(&c->base);
+	removed = cgroup_claim_remove(&c->own, c->name);
+	cgroup_close(&c->own);
+	return removed < 0 ? removed : err;
+}

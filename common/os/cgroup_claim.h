@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The group that a program makes for itself below the one that it was started
+ * in, and what it hands down there. An execd that starts and `execd doctor` do
+ * the same, so that doctor cannot say ok where a session has no limits.
+ */
+#ifndef CGROUP_CLAIM_H
+#define CGROUP_CLAIM_H
+
+#include "cgroup.h"
+
+#define CGROUP_CLAIM_WHY_MAX 256
+
+struct cgroup_claim {
+	struct cgroup own;    /* where this program was started */
+	struct cgroup base;   /* its own below; not open: there are no groups */
+	char name[32];	      /* of base */
+	unsigned controllers; /* enum cgroup_controller: of groups below base */
+	bool moved;	      /* this program, into base (version 2) */
+};
+
+/*
+ * Makes the group, after removing those of programs that were killed. In
+ * version 2 all processes of this program move into it, and all controllers are
+ * handed down. If that cannot be, everything is as it was before.
+ *
+ * Returns 0 with the group, or -errno without one. why[CGROUP_CLAIM_WHY_MAX]
+ * then says in words what is missing; it is also filled, and otherwise empty,
+ * where a controller is missing.
+ */
+int cgroup_claim(struct cgroup_claim *c, char *why);
+
+/* Moves back to where this program was started, and removes the group, which is
+ * empty but for this program. Returns 0 or -errno. */
+int cgroup_claim_end(struct cgroup_claim *c);
+
+/* Removes a group and the empty groups in it. Returns as cgroup_remove(). */
+int cgroup_claim_remove(const struct cgroup *parent, const char *name);
+
+#endif
