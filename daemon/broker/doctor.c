@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,7 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup.h"
+#include "cgroup_claim.h"
 #include "control.h"
 #include "exit_code.h"
 #include "frame.h"
@@ -233,35 +234,88 @@ try_landlock(const struct patient *p, unsigned what)
 		give_up();
 }
 
+/* --- control groups ------------------------------------------------------- */
+
+/* Doctor makes the groups that a session would have, in the place where it was
+ * started: a limit counts as there if it was seen to hold. */
+static struct cgroup_claim claim;
+static char claim_why[CGROUP_CLAIM_WHY_MAX];
+
 static void
 try_cgroups(const struct patient *p, unsigned what)
 {
-	struct cgroup own, made;
-	char name[32];
-	int err;
-
-	cgroup_open_usable(&own);
 	errno = ENOENT;
-	if (!cgroup_is_open(&own))
+	if (!cgroup_is_open(&claim.base))
 		give_up();
-	snprintf(name, sizeof(name), "execd-doctor-%d", (int)getpid());
-	err = cgroup_make(&own, name, &made);
-	if (err == 0)
-		err = cgroup_remove(&own, name);
-	errno = -err;
-	if (err < 0)
-		give_up();
+}
+
+#define HELD_BYTES (32 << 20)
+#define HELD_NAME  "doctor"
+
+/* In a group with a limit: meets it. Ends with 0 if it holds as an error. */
+static void __attribute__((noreturn)) meet_limit(unsigned controller)
+{
+	char *memory;
+
+	if (controller == CGROUP_COUNTS_PIDS) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		_exit(pid < 0 ? 0 : EOPNOTSUPP);
+	}
+	if (controller != CGROUP_COUNTS_MEMORY)
+		_exit(0); /* to be slow is not seen without a clock */
+	memory = mmap(NULL, 4 * (size_t)HELD_BYTES, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory != MAP_FAILED)
+		explicit_bzero(memory, 4 * (size_t)HELD_BYTES);
+	_exit(EOPNOTSUPP);
+}
+
+/* Returns 0 if a process in the group met the limit, or -errno. */
+static int
+see_limit_hold(const struct cgroup *c, unsigned controller)
+{
+	int joins[CGROUP_HIERARCHIES], status,
+	    err = cgroup_open_joins(c, joins);
+	pid_t pid = err < 0 ? -1 : fork();
+
+	if (err == 0 && pid < 0)
+		err = -errno;
+	if (pid == 0) {
+		if (cgroup_join(joins, false) < 0)
+			give_up();
+		meet_limit(controller);
+	}
+	cgroup_close_joins(joins);
+	if (pid > 0 && waitpid(pid, &status, 0) < 0)
+		err = -errno;
+	if (err < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		return err;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }
 
 static void
 try_controller(const struct patient *p, unsigned controller)
 {
-	struct cgroup own;
+	const struct cgroup_limits limits = {
+		.pids = 1, .memory_bytes = HELD_BYTES, .cpu_percent = 50
+	};
+	struct cgroup c;
+	int err;
 
 	try_cgroups(p, 0);
-	cgroup_open_usable(&own);
-	errno = ENOENT;
-	if (!(cgroup_available(&own) & controller))
+	errno = EOPNOTSUPP;
+	if (!(claim.controllers & controller))
+		give_up();
+	err = cgroup_make(&claim.base, HELD_NAME, &c);
+	if (err == 0)
+		err = cgroup_limit(&c, &limits, controller);
+	if (err == 0)
+		err = see_limit_hold(&c, controller);
+	errno = -err;
+	if (err < 0)
 		give_up();
 }
 
@@ -468,6 +522,19 @@ advise_names(int err)
 }
 
 static const char *
+advise_groups(int err)
+{
+	static char text[CGROUP_CLAIM_WHY_MAX + 256];
+
+	snprintf(text, sizeof(text),
+	    "%s; where execd is started like this, no limit of a session, a "
+	    "command or an identity holds; the units of execd have Delegate=yes, "
+	    "and so has `systemd-run --user --scope -p Delegate=yes execd`",
+	    claim_why);
+	return text;
+}
+
+static const char *
 advise_landlock(int err)
 {
 	if (err == ENOSYS)
@@ -512,8 +579,7 @@ static const struct layer layers[] = {
 	{ "openat2", false, false, try_openat2,
 	    "Linux 5.6 or newer; until then paths are walked name by name" },
 	{ "control groups", false, false, try_cgroups,
-	    "run execd as root, or in a systemd unit with Delegate=yes; until "
-	    "then the processes of a command are not counted together" },
+	    .advise = advise_groups },
 	/* Either there are control groups, or the line before says more. */
 	{ "a limit on the processes of a command", false, false, try_controller,
 	    "without a pids controller, RLIMIT_NPROC limits sandboxed commands",
@@ -705,7 +771,9 @@ doctor_run(const struct programs *programs, const char *user,
 	if (p.root)
 		try_userns(&p);
 	fflush(stdout);
+	cgroup_claim(&claim, claim_why);
 	good &= examine_all(&p);
+	cgroup_claim_end(&claim);
 	print_map(map);
 	free(p.name);
 	return good ? EXIT_STOPPED : EXIT_UNENFORCEABLE;
