@@ -406,10 +406,11 @@ try_netproxy(const struct patient *p, unsigned what)
 
 /* --- a command in a sandbox --------------------------------------------- */
 
+/* Its workspace is the directory. */
 static const char request[] =
     "{\"version\":1,\"type\":\"spawn_request\",\"payload\":{\"command\":"
-    "[\"/bin/true\"],\"cwd\":\"/\",\"env\":{},\"policy_json_or_preset\":"
-    "\"workspace-write\",\"sandbox_policy_cwd\":\"/\",\"codex_home\":\"/\","
+    "[\"/bin/true\"],\"cwd\":\"%s\",\"env\":{},\"policy_json_or_preset\":"
+    "\"workspace-write\",\"sandbox_policy_cwd\":\"%s\",\"codex_home\":\"/\","
     "\"real_codex_home\":\"/\",\"cap_sids\":[],\"tty\":false}}";
 
 static void __attribute__((noreturn))
@@ -452,8 +453,9 @@ print_words(const char *answer, size_t len)
 /* Speaks the dialect of one command with the runner. Its answer is the runner's
  * own text. */
 static void
-try_command(const struct patient *p, unsigned what)
+try_command_in(const struct patient *p, const char *workspace)
 {
+	_cleanup_free_ char *text = xasprintf(request, workspace, workspace);
 	uint8_t header[FRAME_HEADER_BYTES];
 	static char answer[ANSWER_BYTES];
 	int in[2], out[2];
@@ -468,18 +470,44 @@ try_command(const struct patient *p, unsigned what)
 		exec_runner(p, in[0], out[1]);
 	close(in[0]);
 	close(out[1]);
-	frame_put_length(header, sizeof(request) - 1);
+	frame_put_length(header, (uint32_t)strlen(text));
 	if (pid < 0 || write(in[1], header, sizeof(header)) < 0 ||
-	    write(in[1], request, sizeof(request) - 1) < 0)
+	    write(in[1], text, strlen(text)) < 0)
 		give_up();
 	while (len < sizeof(answer) &&
 	       (n = read(out[0], answer + len, sizeof(answer) - len)) > 0)
 		len += (size_t)n;
+	errno = 0;
 	if (memmem(answer, len, "\"exit_code\":0", 13) != NULL)
 		return;
 	print_words(answer, len);
 	errno = EPERM;
-	give_up();
+}
+
+static void
+try_command(const struct patient *p, unsigned what)
+{
+	char workspace[] = "/tmp/execd-doctor.XXXXXX";
+	int err;
+
+	if (mkdtemp(workspace) == NULL ||
+	    (p->root && chown(workspace, p->uid, p->gid) < 0))
+		give_up();
+	try_command_in(p, workspace);
+	err = errno;
+	rmdir(workspace);
+	errno = err;
+	if (err != 0)
+		give_up();
+}
+
+/* Policies that restrict no files are enforced by other layers. */
+static void
+try_command_everywhere(const struct patient *p, unsigned what)
+{
+	try_command_in(p, "/");
+	if (errno != 0)
+		give_up();
 }
 
 /* --- advice ------------------------------------------------------------- */
@@ -593,6 +621,9 @@ static const struct layer layers[] = {
 	    try_controller, "without a cpu controller, max-cpu is not enforced",
 	    CGROUP_COUNTS_CPU },
 	{ "a command in a sandbox", true, true, try_command,
+	    "the reason is above, as execd-runner wrote it" },
+	{ "a command in a sandbox that may write everywhere", true, true,
+	    try_command_everywhere,
 	    "the reason is above, as execd-runner wrote it" },
 };
 

@@ -192,11 +192,14 @@ static void
 check_policies(int abi)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		const struct command_landlock_options o = { .network = i & 1,
-			.restrict_files = i & 2 };
+		const struct command_landlock_options o = {
+			.network = i & 1, .restrict_files = i & 2, .abi = abi
+		};
 		bool nothing =
 		    abi < 6 && !o.restrict_files && (abi < 4 || o.network);
 
+		/* Who asks first makes no ruleset, and needs none. */
+		assert_int_equal(command_landlock_is_empty(&o), nothing);
 		if (nothing)
 			assert_int_equal(command_landlock_make(&o), -ENOMSG);
 		else

@@ -547,8 +547,9 @@ allow_writing(
 	    ruleset, p->fd, p->directory ? handled : handled & FILE_RIGHTS);
 }
 
-int
-command_landlock_make(const struct command_landlock_options *o)
+/* What this ABI can restrict of it. */
+static struct landlock_attr
+restricted(const struct command_landlock_options *o, int abi)
 {
 	struct landlock_attr attr = {
 		.fs = o->restrict_files ? DIRECTORY_RIGHTS | FILE_RIGHTS : 0,
@@ -556,10 +557,26 @@ command_landlock_make(const struct command_landlock_options *o)
 		    o->network ? 0 : LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP,
 		.scopes = LANDLOCK_SCOPE_ABSTRACT | LANDLOCK_SCOPE_SIGNAL,
 	};
-	int abi = o->abi > 0 ? o->abi : command_landlock_abi(), err = 0;
-	_cleanup_close_ int ruleset = -1;
 
 	landlock_mask(&attr, abi);
+	return attr;
+}
+
+bool
+command_landlock_is_empty(const struct command_landlock_options *o)
+{
+	struct landlock_attr attr = restricted(o, o->abi);
+
+	return attr.fs == 0 && attr.net == 0 && attr.scopes == 0;
+}
+
+int
+command_landlock_make(const struct command_landlock_options *o)
+{
+	int abi = o->abi > 0 ? o->abi : command_landlock_abi(), err = 0;
+	struct landlock_attr attr = restricted(o, abi > 0 ? abi : 0);
+	_cleanup_close_ int ruleset = -1;
+
 	ruleset = landlock_create(&attr, abi);
 	if (ruleset < 0 || !o->restrict_files)
 		return steal_fd(&ruleset);

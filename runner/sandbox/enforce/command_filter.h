@@ -133,9 +133,17 @@ struct command_landlock_options {
 int command_landlock_abi(void);
 
 /*
+ * Tells whether o->abi, which is 1 or more, knows nothing of what is asked. An
+ * empty ruleset is none: the kernel refuses to make it. Below ABI 4 this is
+ * each policy that restricts no files, and below ABI 6 each of them that may
+ * use TCP.
+ */
+bool command_landlock_is_empty(const struct command_landlock_options *o);
+
+/*
  * Makes a ruleset for command_landlock_load(): a close-on-exec descriptor that
- * the caller owns. Errors: -ENOSYS without Landlock; -ENOMSG if the kernel's
- * Landlock knows nothing of what was asked, so there is nothing to load; or
+ * the caller owns. Errors: -ENOSYS without Landlock; -ENOMSG if it would be
+ * empty (command_landlock_is_empty()); or
  * -errno of the system calls: -EBADF, -EBADFD (not a descriptor of a file
  * system), -ENOMEM, -EMFILE.
  */

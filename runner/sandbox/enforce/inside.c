@@ -334,6 +334,26 @@ follow_runner(const struct inside *in)
 	return channel.revents & POLLHUP ? -ESRCH : 0;
 }
 
+static struct command_landlock_options
+landlock_options(const struct inside *in)
+{
+	return (struct command_landlock_options){
+		.network = in->network || in->loopback,
+		.restrict_files = in->restrict_files,
+		.writable = in->writable,
+		.writable_count = in->nwritable,
+		.abi = (int)in->landlock_abi,
+	};
+}
+
+bool
+inside_needs_no_landlock(const struct inside *in)
+{
+	const struct command_landlock_options o = landlock_options(in);
+
+	return command_landlock_is_empty(&o);
+}
+
 /*
  * Permits writes below the writable roots, to the devices, to its own /proc and
  * to its own terminal, which need not be on a mount of the view.
@@ -342,13 +362,7 @@ static int
 make_ruleset(const struct start *s)
 {
 	const struct inside *in = s->in;
-	struct command_landlock_options o = {
-		.network = in->network || in->loopback,
-		.restrict_files = in->restrict_files,
-		.writable = in->writable,
-		.writable_count = in->nwritable,
-		.abi = (int)in->landlock_abi,
-	};
+	struct command_landlock_options o = landlock_options(in);
 	_cleanup_close_ int proc = -1;
 
 	if (in->proc) {

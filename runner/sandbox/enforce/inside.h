@@ -34,6 +34,9 @@ struct inside {
 	int channel;	       /* to the runner; it ends with the runner */
 };
 
+/* Tells whether nothing of its policy is for this ABI of Landlock. */
+bool inside_needs_no_landlock(const struct inside *in);
+
 /*
  * Prepares the sandbox once for every process that it will clone: resource
  * limits, an empty bounding set, locked securebits, no_new_privs and a keyring

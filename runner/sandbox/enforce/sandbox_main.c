@@ -292,6 +292,10 @@ prepare_landlock(const char **step)
 		return 0;
 	}
 	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
+	if (inside_needs_no_landlock(&inside)) {
+		inside.landlock_abi = 0;
+		return 0;
+	}
 	if (inside.restrict_files) {
 		err = open_writable();
 		if (err < 0)
