@@ -406,9 +406,11 @@ enter(struct start *s, int *ruleset)
 	if (err < 0)
 		return err;
 	s->step = "making the Landlock ruleset";
-	*ruleset = in->landlock_abi > 0 ? make_ruleset(s) : -1;
-	if (in->landlock_abi > 0 && *ruleset < 0)
-		return *ruleset;
+	*ruleset = -1;
+	if (in->landlock_abi > 0 && !in->landlock_empty)
+		err = *ruleset = make_ruleset(s);
+	if (err < 0)
+		return err;
 	s->step = "dropping capabilities";
 	err = inside_drop();
 	if (err < 0)

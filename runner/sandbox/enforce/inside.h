@@ -29,7 +29,8 @@ struct inside {
 	    *writable; /* owned; places for Landlock, in the view, with room for
 			  two more */
 	size_t nwritable;
-	unsigned landlock_abi; /* 0: Landlock is not in force */
+	unsigned landlock_abi; /* of the kernel; 0: it has none */
+	bool landlock_empty;   /* and nothing to restrict in this policy */
 	bool watches_memory;   /* each init does (memory_watch.h) */
 	int channel;	       /* to the runner; it ends with the runner */
 };

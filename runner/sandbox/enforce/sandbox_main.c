@@ -293,7 +293,7 @@ prepare_landlock(const char **step)
 	}
 	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
 	if (inside_needs_no_landlock(&inside)) {
-		inside.landlock_abi = 0;
+		inside.landlock_empty = true;
 		return 0;
 	}
 	if (inside.restrict_files) {
@@ -539,6 +539,7 @@ take_build(struct buf_reader *r)
 		log_fatal("impossible request from the runner");
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
+	a.landlock_empty = inside.landlock_empty;
 	a.watches_memory = inside.watches_memory;
 	a.loopback = inside.loopback;
 	a.own_unix = inside.connects && inside.loopback;

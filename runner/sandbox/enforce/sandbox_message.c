@@ -255,6 +255,7 @@ static const struct field answer_fields[] = {
 	FIELD(FIELD_U32, sandbox_answer, command),
 	FIELD(FIELD_U32, sandbox_answer, init),
 	FIELD_OF(sandbox_answer, landlock_abi),
+	FIELD_OF(sandbox_answer, landlock_empty),
 	FIELD_OF(sandbox_answer, no_namespaces),
 	FIELD_OF(sandbox_answer, no_proc),
 	FIELD_OF(sandbox_answer, watches_memory),

@@ -104,7 +104,8 @@ struct sandbox_answer {
 	char step[SANDBOX_STEP_MAX]; /* the failed step, or empty */
 	pid_t command, init; /* SANDBOX_START, SANDBOX_FILES (no init): children
 				of the runner */
-	unsigned landlock_abi; /* SANDBOX_BUILD: the ABI in force; 0: none */
+	unsigned landlock_abi; /* SANDBOX_BUILD: the kernel's; 0: none */
+	bool landlock_empty;   /* SANDBOX_BUILD: it restricts nothing here */
 	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
 	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */

@@ -504,6 +504,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	sandbox_build_put(&b, &options, &n->plan);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
+	n->landlock_empty = a.landlock_empty;
 	n->watches_memory = a.watches_memory;
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;

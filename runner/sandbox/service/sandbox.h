@@ -36,7 +36,8 @@ struct sandbox {
 	int fd;
 	unsigned users; /* processes, and file helpers with a request */
 	unsigned helpers;
-	unsigned landlock_abi; /* the ABI in force; 0: none */
+	unsigned landlock_abi; /* the kernel's; 0: it has none */
+	bool landlock_empty;   /* it restricts nothing in this policy */
 	bool landlock_only;    /* no view and no namespaces */
 	bool no_proc;	       /* because none could have a /proc */
 	bool watches_memory;   /* of each command (memory_watch.h) */

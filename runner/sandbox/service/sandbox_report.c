@@ -38,7 +38,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->listed = sandbox->plan.hosts != NULL;
 	r->proc = view_has_proc(&sandbox->plan) && !sandbox->landlock_only;
 	r->controllers = sb->controllers;
-	r->landlock_abi = sandbox->landlock_abi;
+	r->landlock_abi = sandbox->landlock_empty ? 0 : sandbox->landlock_abi;
 	r->landlock_only = sandbox->landlock_only;
 	r->watches_memory = sandbox->watches_memory;
 	r->loopback = sandbox->loopback;
