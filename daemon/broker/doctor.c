@@ -614,11 +614,12 @@ static const struct layer layers[] = {
 	    CGROUP_COUNTS_PIDS },
 	{ "a limit on the memory of a command", false, false, try_controller,
 	    "without a memory controller, a watch kills sandboxed commands "
-	    "that have more than max-memory resident; where it can see nothing "
+	    "that have more than command-memory-max resident; where it can see nothing "
 	    "(execd.conf(5)), RLIMIT_DATA holds each process",
 	    CGROUP_COUNTS_MEMORY },
 	{ "a limit on the processor time of a command", false, false,
-	    try_controller, "without a cpu controller, max-cpu is not enforced",
+	    try_controller,
+	    "without a cpu controller, cpu-quota and cpu-weight are not enforced",
 	    CGROUP_COUNTS_CPU },
 	{ "a command in a sandbox", true, true, try_command,
 	    "the reason is above, as execd-runner wrote it" },

@@ -311,9 +311,10 @@ make_list(struct broker *m, struct control_seal *seal)
 		return code;
 	if (m->options->check)
 		return 0;
-	if (m->root &&
-	    group_limits_check(m->conf->identities, m->conf->nidentities) < 0)
+	if (conf_check_groups(m->conf) < 0)
 		return EXIT_UNENFORCEABLE;
+	seal->all_memory_max_bytes = m->conf->limits.all.memory_bytes;
+	seal->all_tasks_max = m->conf->limits.all.tasks;
 	if ((code = open_listeners(m)) != 0)
 		return code;
 	return check_authentication(m);

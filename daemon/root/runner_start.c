@@ -34,10 +34,9 @@ limit_resources(const struct control_user *s)
 		int resource;
 		uint64_t value;
 	} limits[] = {
-		{ "max-processes", RLIMIT_NPROC, s->max_processes },
 		{ "max-open-files", RLIMIT_NOFILE, s->max_open_files },
 		{ "max-cpu-time", RLIMIT_CPU, s->max_cpu_ms / 1000 },
-		{ "max-memory", RLIMIT_AS, s->max_memory_bytes },
+		{ "max-address-space", RLIMIT_AS, s->max_address_bytes },
 		{ "max-file-size", RLIMIT_FSIZE, s->max_file_bytes },
 	};
 

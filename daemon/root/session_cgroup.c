@@ -55,9 +55,9 @@ session_cgroup_controllers(void)
 static unsigned
 needed_by(const struct control_user *s)
 {
-	return (s->session_processes ? CGROUP_COUNTS_PIDS : 0) |
-	       (s->session_memory_bytes ? CGROUP_COUNTS_MEMORY : 0) |
-	       (s->session_cpu_percent ? CGROUP_COUNTS_CPU : 0);
+	return (s->tasks_max ? CGROUP_COUNTS_PIDS : 0) |
+	       (s->memory_max_bytes ? CGROUP_COUNTS_MEMORY : 0) |
+	       (s->cpu_quota_percent ? CGROUP_COUNTS_CPU : 0);
 }
 
 void
@@ -128,10 +128,11 @@ session_cgroup_for(
     const struct control_user *s, uint64_t number, struct cgroup *c)
 {
 	const struct cgroup_limits limits = {
-		.pids = s->session_processes ? s->session_processes
-					     : SESSION_PIDS_MAX,
-		.memory_bytes = s->session_memory_bytes,
-		.cpu_percent = s->session_cpu_percent,
+		.pids = s->tasks_max,
+		.memory_bytes = s->memory_max_bytes,
+		.cpu_percent = s->cpu_quota_percent,
+		.cpu_weight = s->cpu_weight,
+		.io_weight = s->io_weight,
 	};
 	char name[CONTROL_GROUP_MAX];
 	struct cgroup parent = claim.base;
@@ -143,7 +144,7 @@ session_cgroup_for(
 	if (!cgroup_is_open(&claim.base))
 		return 0;
 	/* In version 1 a hierarchy of its own would serve nothing. */
-	if (s->session_cpu_percent == 0 && s->limits_command_cpu == 0)
+	if (s->cpu_quota_percent == 0 && s->limits_command_cpu == 0)
 		parent.dirs[CGROUP_CPU] = -1;
 	err = cgroup_make(&parent, put_name(name, number), c);
 	if (err == 0)

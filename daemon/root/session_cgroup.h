@@ -10,9 +10,6 @@
 #include "cgroup.h"
 #include "control_spawn.h"
 
-/* The most processes of one session, with its runner and helpers. */
-#define SESSION_PIDS_MAX 4096
-
 /* Makes the groups below the one that execd was started in. All processes of
  * this execd move into them. */
 void session_cgroup_init(void);

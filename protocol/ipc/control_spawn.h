@@ -136,18 +136,23 @@ struct control_user {
 	uint32_t number;		 /* of users, from 0 */
 	char name[CONTROL_IDENTITY_MAX]; /* of the identity, for the log */
 	uint32_t uid, gid, umask;
-	uint32_t session_processes, session_cpu_percent;
+	/* What all its sessions have together. Here and in the seal, 0: no
+	 * limit. */
+	uint32_t tasks_max, cpu_quota_percent, cpu_weight, io_weight;
+	uint64_t memory_max_bytes;
+	/* its commands have limits of their own on processor time */
 	uint8_t limits_command_cpu, none[7];
-	uint64_t session_memory_bytes;
-	uint32_t max_processes, max_open_files, max_cpu_ms;
-	uint32_t zero; /* fills up to 8 bytes */
-	uint64_t max_memory_bytes, max_file_bytes;
+	/* of each process; 0: as root has it */
+	uint32_t max_open_files, max_cpu_ms;
+	uint64_t max_address_bytes, max_file_bytes;
 };
 
 struct control_seal {
 	uint32_t uid, gid; /* of the programs that hear strangers */
 	uint8_t debug;	   /* their log, too */
 	uint8_t none[3];
+	uint32_t all_tasks_max; /* of all sessions together */
+	uint64_t all_memory_max_bytes;
 };
 
 struct control_spawn_error {

@@ -41,8 +41,6 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 		.shm_bytes = 64ull << 20,
 		.open_files = 16384,
 		.file_bytes = 16ull << 30,
-		.pids = 512,
-		.memory_bytes = 1ull << 30,
 		.network_host = true,
 		.network_connections = SANDBOX_NETWORK_CONNECTIONS,
 	};

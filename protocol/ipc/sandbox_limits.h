@@ -68,6 +68,11 @@ struct sandbox_origins {
 	char roots[SANDBOX_ORIGIN_MAX];
 };
 
+/* What a group above that of a command holds; 0: no limit. */
+struct sandbox_group {
+	uint64_t pids, memory_bytes;
+};
+
 struct sandbox_limits {
 	/* what a client may ask for */
 	uint8_t max_profile; /* enum sandbox_profile */
@@ -87,8 +92,15 @@ struct sandbox_limits {
 	bool landlock_only;  /* used where no user namespace can be made */
 	bool require_groups; /* mode = require: control groups must exist */
 	uint64_t shm_bytes, open_files, file_bytes;
-	uint64_t pids, memory_bytes; /* for each command; 0: no limit */
-	uint32_t cpu_percent;	     /* the same; of one processor */
+	/*
+	 * What control groups hold; 0: no limit. First of each command, then of
+	 * all sessions of its identity together, and of all of execd's.
+	 */
+	uint64_t pids, memory_bytes;
+	uint32_t cpu_percent; /* of one processor */
+	uint32_t cpu_weight, io_weight;
+	uint8_t own; /* CGROUP_COUNTS_*: the identity set it, not [limits] */
+	struct sandbox_group of_identity, of_all;
 	/*
 	 * A policy with a network gives the command the network of the host.
 	 * If this is false, it gives the public addresses that the lists of

@@ -23,7 +23,7 @@ cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
 	TAILQ_INIT(&pool->left);
 	pool->controllers = cgroup_controllers(session);
 	/* In version 1, no group is made for a limit that is not set. */
-	if (pool->limits.cpu_percent == 0 &&
+	if (pool->limits.cpu_percent == 0 && pool->limits.cpu_weight == 0 &&
 	    pool->session.dirs[CGROUP_CPU] >= 0) {
 		close(pool->session.dirs[CGROUP_CPU]);
 		pool->session.dirs[CGROUP_CPU] = -1;
@@ -49,7 +49,7 @@ make(struct cgroup_pool *pool, struct group *g)
 	char name[GROUP_NAME_MAX];
 	int err;
 
-	if (pool->limits.cpu_percent == 0)
+	if (pool->limits.cpu_percent == 0 && pool->limits.cpu_weight == 0)
 		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
 	g->number = pool->made++;
 	group_name(g, name);

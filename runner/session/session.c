@@ -127,6 +127,8 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	const struct cgroup_limits group = { .pids = limits->pids,
 		.memory_bytes = limits->memory_bytes,
 		.cpu_percent = limits->cpu_percent,
+		.cpu_weight = limits->cpu_weight,
+		.io_weight = limits->io_weight,
 		.end_together = true };
 	struct sandbox_host host = {
 		.base = s->base,

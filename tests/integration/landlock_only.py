@@ -92,7 +92,7 @@ def where(user):
     shutil.rmtree(at, ignore_errors=True)
 
 
-KEYS = "landlock-only = yes\nhide = none\nprotected-names = none\nnested-git = off\nmax-processes = none\n"
+KEYS = "landlock-only = yes\nhide = none\nprotected-names = none\nnested-git = off\n"
 
 
 @pytest.fixture

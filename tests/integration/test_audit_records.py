@@ -168,7 +168,7 @@ def need_groups(mode, user):
 
 def test_out_of_memory(audited, mode, user):
     need_groups(mode, user)
-    c, log = audited("sandbox-max-memory = 64M")
+    c, log = audited("command-memory-max = 64M")
     eat = ["/usr/bin/python3", "-c", "x = bytearray(256 << 20)"]
     c.run("itself", eat)
     e = exited(log, "itself")
@@ -182,7 +182,7 @@ def test_out_of_memory(audited, mode, user):
 
 def test_too_many_processes(audited, mode, user):
     need_groups(mode, user)
-    c, log = audited("sandbox-max-processes = 5")
+    c, log = audited("command-tasks-max = 5")
     c.run_sh("x", "for i in 1 2 3 4 5 6 7 8 9; do sleep 3 & done; wait")
     assert exited(log, "x")["forksDenied"] >= 1
     c.run("after", ["/bin/true"])

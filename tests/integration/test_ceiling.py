@@ -257,11 +257,11 @@ def test_what_every_sandbox_gets(start, work, directory):
     hidden.mkdir()
     (hidden / "f").write_text("x")
     c = start(f"allow-unsandboxed = yes\ndeny-read = {secret}\nhide = {hidden}\nprotected-names = .keep\n"
-              "max-processes = 7\nmax-file-size = 1M\n")
+              "max-file-size = 1M\n", "command-tasks-max = 7\n")
     m = try_start(c, "a", work, policy(work, ("roots", "write")), [
         "/bin/sh", "-c", f"cat {secret}; ls {hidden}; mkdir .git && mkdir .keep; ulimit -f"])
     assert m["result"]["sandbox"]["enforced"]["limits"] == {
-        "processes": 7, "memoryBytes": 1 << 30, "cpuPercent": None, "openFiles": 16384, "fileBytes": 1 << 20}
+        "processes": 7, "memoryBytes": None, "cpuPercent": None, "openFiles": 16384, "fileBytes": 1 << 20}
     r = c.finished("a")
     assert "secret: Permission denied" in r.stderr and "hidden': Permission denied" in r.stderr
     assert r.stdout == "2048\n" and (work / ".git").exists()
@@ -426,6 +426,8 @@ def test_requirements_of_the_host(start, work, mode):
     m = try_start(c, "a", work, policy(work))
     assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     c = start("mode = require\nallow-unsandboxed = yes\n")
+    assert "result" in try_start(c, "none", work), "no limit is set"
+    c = start("mode = require\nallow-unsandboxed = yes\n", "command-tasks-max = 500\ncommand-memory-max = 1G\n")
     m = try_start(c, "a", work)
     assert ("result" in m) == (mode == "root"), m
 
@@ -434,15 +436,13 @@ def test_a_request_that_requires(start, work, mode):
     """Every layer is there, whatever the policy restricts, or nothing runs and the answer says which is not."""
     free = {"mode": "require", "policy": {"type": "danger-full-access"}, "sandboxPolicyCwd": str(work),
             "fileSystemPolicy": {"kind": "unrestricted"}, "networkPolicy": "enabled"}
-    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\n"
-              "max-processes = none\nmax-memory = none\n")
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\n")
     m = try_start(c, "all", work, free, ["/bin/sh", "-c", "grep NoNewPrivs /proc/self/status"])
     assert {"noNewPrivs", "seccomp", "landlock"} <= set(m["result"]["sandbox"]["enforced"]["layers"])
     assert c.finished("all").stdout == "NoNewPrivs:\t1\n"
     m = c.request("fs/readFile", {"path": "file:///proc/self/status", "sandbox": free})
     assert "NoNewPrivs:\t1\n" in base64.b64decode(m["result"]["dataBase64"]).decode()
-    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\nlandlock-min-abi = 64\n"
-              "max-processes = none\nmax-memory = none\n")
+    c = start("allow-unsandboxed = yes\nmax-profile = full\ncompat-launch-config = yes\nlandlock-min-abi = 64\n")
     refused = {"code": -32602, "message": str(UNENFORCEABLE) + ": Landlock"}
     assert try_start(c, "l", work, free)["error"] == refused
     assert c.request("fs/readFile", {"path": "file:///etc/passwd", "sandbox": free})["error"] == refused

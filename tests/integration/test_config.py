@@ -190,12 +190,64 @@ def test_another_user_needs_root(user, directory):
     assert code == 3 and "another user needs root" in err
 
 
-def test_limits_that_need_root(user, directory):
+REMOVED = {
+    "[identity a]": {
+        "session-processes = 5": ("tasks-max", "command-tasks-max"),
+        "session-memory = 1G": ("memory-max", "command-memory-max"),
+        "session-cpu = 50%": ("cpu-quota", "command-cpu-quota"),
+        "max-processes = 5": ("RLIMIT_NPROC", "tasks-max", "command-tasks-max"),
+        "max-memory = 1G": ("RLIMIT_AS", "max-address-space", "memory-max", "command-memory-max"),
+        "sandbox-max-processes = 5": ("command-tasks-max", "[limits]"),
+        "sandbox-max-memory = 1G": ("command-memory-max", "[limits]"),
+        "sandbox-max-cpu = 50%": ("command-cpu-quota", "[limits]")},
+    "[sandbox]": {
+        "max-processes = none": ("command-tasks-max", "[identity NAME]", "[limits]"),
+        "max-memory = 1G": ("command-memory-max", "[identity NAME]", "[limits]"),
+        "max-cpu = 50%": ("command-cpu-quota", "[identity NAME]", "[limits]")}}
+
+
+@pytest.mark.parametrize("section, line", [(s, line) for s, lines in REMOVED.items() for line in lines])
+def test_keys_of_the_past_name_those_of_today(mode, user, directory, section, line):
     path = directory / "execd.conf"
-    for key in ("session-processes = 5", "session-memory = 1G"):
-        path.write_text(GOOD + f"[identity a]\n{key}\n")
-        code, _, err = check("user", user, path)
-        assert code == 3 and "need root" in err
+    path.write_text(f"{section}\n{line}\n")
+    code, out, err = check(mode, user, path, "-t")
+    said = err.strip().splitlines()
+    assert code == 3 and len(said) == 1 and f"{path}:2: {line.split()[0]} was removed: " in said[0], err
+    for word in REMOVED[section][line]:
+        assert re.search(rf"(^|[ ,]){re.escape(word)}([ ,]|$)", said[0]), (word, said)
+
+
+def test_limits_of_groups(mode, user, directory):
+    """[limits] is for everybody, an identity comes before it, and what nobody said is the host's."""
+    path = directory / "execd.conf"
+    path.write_text(basic(user, identity="memory-max = 2G\ncpu-weight = 50\ncommand-memory-max = none\n"
+                                         "command-cpu-quota = 150%\n", rest=(
+        "[limits]\ncommand-memory-max = 1G\ncommand-tasks-max = 600\ncommand-io-weight = 10000\n")))
+    code, out, err = check(mode, user, path, "-T")
+    assert code == 0 and err == "", err
+    own, = re.findall(r"(?ms)^\[identity a\]\n(.*?)^\[", out)
+    for line in ("memory-max = 2G", "tasks-max = none", "cpu-quota = none", "cpu-weight = 50", "io-weight = none",
+                 "command-memory-max = none", "command-tasks-max = 600", "command-cpu-quota = 150%",
+                 "command-cpu-weight = none", "command-io-weight = 10000"):
+        assert re.search(rf"(?m)^{re.escape(line)}$", own), (line, own)
+    everybody = out.split("[limits]\n")[1]
+    kib = int(re.search(r"MemTotal: +(\d+)", pathlib.Path("/proc/meminfo").read_text())[1])
+    left = min(max(kib / 10, 512 << 10), kib / 2)
+    assert f"\nmemory-max = {int(kib - left) >> 10}M\n" in everybody or (int(kib - left) >> 10) % 1024 == 0, everybody
+    pid_max = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+    assert f"\ntasks-max = {pid_max * 9 // 10}\n" in everybody, everybody
+
+
+@pytest.mark.parametrize("line, words", [
+    ("cpu-weight = 0", "`0` is neither none nor a weight from 1 to 10000"),
+    ("command-io-weight = 10001", "`10001` is neither none nor a weight from 1 to 10000"),
+    ("cpu-quota = 50", "is neither none nor a share"), ("memory-max = 1P", "is not a number of bytes"),
+    ("tasks-max = 0", "`0` is not a number from 1")])
+def test_limits_of_groups_that_are_none(mode, user, directory, line, words):
+    path = directory / "execd.conf"
+    path.write_text(f"[identity a]\n{line}\n")
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and f"{path}:2: {line.split()[0]}: " in err and words in err, err
 
 
 def test_the_file_describes_the_service_alone(mode, user, directory):
@@ -211,19 +263,18 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     """What -T prints, -T prints again when it is read."""
     path, again = directory / "execd.conf", directory / "again.conf"
     path.write_text(basic(
-        user, identity="umask = 027\nenvironment = A=1\n\tB=two words\nmax-sessions = 3\nmax-memory = 1536M\n",
+        user, identity="umask = 027\nenvironment = A=1\n\tB=two words\nmax-sessions = 3\nmax-address-space = 1536M\n",
         rest="[limits]\nexempt = 10.0.0.0/8 192.168.1.1\n\tfe80::/10\npenalty-max = none\n"))
     code, out, err = check(mode, user, path, "-T", "--detached-ttl", "90s")
     assert code == 0 and err == "", err
-    assert "detached-ttl = 90s\n" in out and "umask = 0027\n" in out and "max-memory = 1536M\n" in out
+    assert "detached-ttl = 90s\n" in out and "umask = 0027\n" in out and "max-address-space = 1536M\n" in out
     assert "environment = A=1\n\tB=two words\n" in out
     assert "exempt = 10.0.0.0/8\n\t192.168.1.1/32\n\tfe80::/10\n" in out and "max-connections = 10000\n" in out
     # Also what nobody said of sandboxes.
     rules = out.split("[sandbox]\n")[1].split("[")[0]
     for line in ("mode = auto", "allow-unsandboxed = yes", "max-profile = full", "allow-network = yes",
                  "over-limit = refuse", "unix-sockets = deny", "nested-git = off", "tmp = host", "landlock-min-abi = 0",
-                 "landlock-only = no",
-                 "max-processes = 512", "max-memory = 1G", "max-cpu = none", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd"):
+                 "landlock-only = no", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd"):
         assert f"{line}\n" in rules, (line, rules)
     keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
         f.read_text() for f in [CONF / "base/sandbox_keys.def"]))
@@ -272,8 +323,7 @@ SANDBOX = {"mode": "require", "max-profile": "managed", "allow-unsandboxed": "ye
            "writable-roots": "~/a", "deny-read": "-~/.ssh", "hide": "none", "protected-names": ".git",
            "nested-git": "hooks", "nested-git-depth": "2", "tmp": "private", "tmpdir": "request",
            "environment-inherit": "core", "unix-sockets": "allow", "allow-32bit": "yes", "allow-setid": "yes",
-           "allow-nested-userns": "no", "landlock-min-abi": "3", "landlock-only": "yes", "max-processes": "7", "max-memory": "64M",
-           "max-cpu": "50%", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}
+           "allow-nested-userns": "no", "landlock-min-abi": "3", "landlock-only": "yes", "max-open-files": "64", "max-file-size": "1G", "max-shm": "2M"}
 
 
 def test_keys_of_the_sandbox_in_both_places(mode, user, directory):

@@ -139,18 +139,21 @@ def counted(user, monkeypatch):
 
 
 @pytest.fixture
-def forty(counted, mode, directory):
-    """A server whose user may have 40 processes."""
+def forty(counted, mode, directory, monkeypatch):
+    """A server whose user may have 40 processes, by his group or by RLIMIT_NPROC."""
+    if mode == "user":
+        monkeypatch.setattr(conftest, "WRAP", [*conftest.WRAP, "prlimit", "--nproc=40"])
+    limit = "tasks-max = 40\n" if mode == "root" else ""
     s = Configured(mode, counted, directory / "execd.conf",
                    f"[listener a]\naddress = ws://127.0.0.1:0\n[identity one]\nuser = {counted.pw_name}\n"
-                   f"token-sha256 = {digest(TOKEN)}\nmax-processes = 40\nsandbox-max-profile = full\n"
+                   f"token-sha256 = {digest(TOKEN)}\n{limit}sandbox-max-profile = full\n"
                    "sandbox-allow-unsandboxed = yes\n")
     yield s
     end(s)
 
 
 def test_no_process_left(forty):
-    """RLIMIT_NPROC: a start is refused in words, the session goes on."""
+    """A start is refused in words, the session goes on."""
     c = forty.connect(token=TOKEN).ready()
     n = 0
     while "result" in (m := c.start(f"p{n}", ["/bin/sleep", "1000"])):

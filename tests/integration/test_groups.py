@@ -83,7 +83,8 @@ def check_membership(server, client, id):
 
 
 def test_each_is_in_a_group_of_its_own(start, work):
-    c = start("allow-unsandboxed = yes\nmax-profile = managed\nmax-cpu = 50%\n")
+    c = start("allow-unsandboxed = yes\nmax-profile = managed\n",
+              "command-tasks-max = 512\ncommand-memory-max = 1G\ncommand-cpu-quota = 50%\n")
     seen = set()
     for id, extra in (("plain", {}), ("held", {"sandbox": policy(work)})):
         m = c.start(id, ["/bin/sleep", marked(id)], cwd=f"file://{work}", **extra)
@@ -103,11 +104,10 @@ def test_each_is_in_a_group_of_its_own(start, work):
         poll(lambda: not pids_with(marked(id)), what=f"end of {id}")
 
 
-@pytest.mark.parametrize("limit", ["none", "max-cpu", "session-cpu"])
+@pytest.mark.parametrize("limit", ["none", "command-cpu-quota", "cpu-quota"])
 def test_no_group_counts_what_nobody_limits(start, limit):
     """One of version 1 for each session costs time at each connection."""
-    c = start("allow-unsandboxed = yes\n" + ("max-cpu = 70%\n" if limit == "max-cpu" else ""),
-              "session-cpu = 70%\n" if limit == "session-cpu" else "")
+    c = start("allow-unsandboxed = yes\n", f"{limit} = 70%\n" if limit != "none" else "")
     c.run("x", ["/bin/true"])
     own = in_force("cpu", start.server.pid)
     assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
@@ -120,7 +120,7 @@ def test_no_group_counts_what_nobody_limits(start, limit):
 
 def test_processor_time_is_held(start, work):
     """Two that spin are held back by the kernel, and it counts that."""
-    c = start("allow-unsandboxed = yes\nmax-cpu = 5%\n")
+    c = start("allow-unsandboxed = yes\n", "command-cpu-quota = 5%\n")
     spin = "import os,time\nos.fork()\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\n" \
            "print(sum(os.times()[:2]), flush=True)"
     c.start("s", ["/usr/bin/python3", "-c", spin], cwd=f"file://{work}")
@@ -131,7 +131,7 @@ def test_processor_time_is_held(start, work):
 
 
 def test_a_session_has_its_limits(start, work):
-    c = start("allow-unsandboxed = yes\n", "session-cpu = 30%\nsession-processes = 33\nsession-memory = 900M\n")
+    c = start("allow-unsandboxed = yes\n", "cpu-quota = 30%\ntasks-max = 33\nmemory-max = 900M\n")
     at = {name: in_force(name, start.server.runner(c)) for name in HIERARCHIES}
     assert (at["pids"] / "pids.max").read_text() == "33\n"
     assert (at["memory"] / "memory.limit_in_bytes").read_text() == f"{900 << 20}\n"
@@ -140,7 +140,7 @@ def test_a_session_has_its_limits(start, work):
 
 def test_a_killed_group_is_not_used_again(start, work):
     """A kill takes the right to fork away: the next command has another group, and old ones go."""
-    c = start("allow-unsandboxed = yes\nmax-processes = 40\n")
+    c = start("allow-unsandboxed = yes\n", "command-tasks-max = 40\n")
     at = in_force("pids", start.server.runner(c))
     for i in range(3):
         marker = marked(f"r{i}")
@@ -204,8 +204,8 @@ def elsewhere(directory, user):
     def make(script, config=""):
         path = directory / f"e{len(started)}.conf"
         path.write_text(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
-                        f"token-sha256 = {digest('t')}\n[sandbox]\nallow-unsandboxed = yes\nmax-profile = managed\n"
-                        + config)
+                        f"token-sha256 = {digest('t')}\ncommand-tasks-max = 512\ncommand-memory-max = 1G\n"
+                        f"[sandbox]\nallow-unsandboxed = yes\nmax-profile = managed\n{config}")
         from conftest import Server
         s = Server.__new__(Server)
         s._start("root", ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh",
@@ -268,11 +268,11 @@ def test_requirements_that_no_group_holds(elsewhere, version_2, work, sandboxes)
     assert m["error"] == {"code": -32602, "message": UNENFORCEABLE}
     s.wait_log("a control group is required and none counts memory")
     config = s.child.args[-1]
-    text = pathlib.Path(config).read_text().replace("[sandbox]", "session-memory = 1G\n[sandbox]")
+    text = pathlib.Path(config).read_text().replace("[sandbox]", "memory-max = 1G\n[sandbox]")
     pathlib.Path(config).write_text(text)
     subprocess.run(["kill", "-HUP", str(s.pid)], check=True)
     s.wait_log("reload: refused")
-    assert "[identity a]: session-memory: this host cannot enforce it: no control group counts memory" in s.log
+    assert "[identity a]: memory-max: this host cannot enforce it: no control group counts memory" in s.log
 
 
 def test_what_execd_made_goes_with_it(configured, user):
@@ -330,7 +330,8 @@ def test_two_with_the_same_pid(user):
 
 
 @pytest.mark.parametrize("limit, what", [
-    ("session-memory = 1G", "memory"), ("session-processes = 50", "processes"), ("session-cpu = 50%", "processor time")])
+    ("memory-max = 1G", "memory"), ("tasks-max = 50", "processes"), ("cpu-quota = 50%", "processor time"),
+    ("cpu-weight = 50", "processor time"), ("io-weight = 50", "input and output")])
 def test_a_limit_that_this_host_cannot_enforce_is_refused_at_start(user, directory, limit, what):
     """Once, with the code for that, and not at each session."""
     path = directory / "execd.conf"

@@ -137,18 +137,18 @@ def test_limits_of_processes(configured, user):
 
 
 @pytest.mark.skipif(SANITIZED, reason="A SANITIZER RESERVES MORE ADDRESS SPACE THAN THERE IS")
-def test_a_limit_of_memory(configured, user):
-    c = limited(configured, user, "max-memory = 1G\n")
+def test_a_limit_of_address_space(configured, user):
+    c = limited(configured, user, "max-address-space = 1G\n")
     script = "x = bytearray(2 << 30)"
     assert "MemoryError" in c.run("a", ["/usr/bin/python3", "-c", script]).stderr
     assert c.run("b", ["/bin/echo", "fine"]).stdout == "fine\n"
 
 
-def test_a_limit_of_all_processes_of_a_session(configured, user, mode):
+def test_a_limit_of_all_processes_of_an_identity(configured, user, mode):
     """Enforced, or the session is refused in words."""
     if mode == "user":
         pytest.skip("control groups are root's")
-    s = configured(ADDRESS + identity("a", user, "t", "session-processes = 30\n"))
+    s = configured(ADDRESS + identity("a", user, "t", "tasks-max = 30\n"))
     c = s.connect(token="t")
     m = c.request("initialize", {"clientName": "x"})
     if "error" in m:

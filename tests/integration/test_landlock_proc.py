@@ -48,7 +48,7 @@ def test_a_policy_that_needs_a_view_is_refused_with_both_reasons(bare, where):
 
 def test_whoever_requires_every_layer_first_does_not_take_it_from_others(bare, where):
     """One plan is one sandbox: the first to ask must not leave one that can start nothing."""
-    c = bare(KEYS + "compat-launch-config = yes\nmax-memory = none\n", unshare="masked")
+    c = bare(KEYS + "compat-launch-config = yes\n", unshare="masked")
     for again in range(2):
         m = c.start(f"a{again}", ["/bin/true"], cwd=uri(where), env={},
                     sandbox={**REQUIRED, "sandboxPolicyCwd": str(where)})

@@ -67,11 +67,11 @@ def test_only_who_asks_for_it(bare, where):
 
 
 def test_whoever_requires_everything(bare, where):
-    c = bare(KEYS + "mode = require\nmax-memory = none\n")
+    c = bare(KEYS + "mode = require\n")
     m = c.start("a", ["/bin/true"], cwd=uri(where), env={}, sandbox=policy())
     assert m.get("error") == REFUSED
     c.server.wait_log("sandbox: landlock-only: mode = require")
-    c = bare(KEYS + "compat-launch-config = yes\nmax-memory = none\n")
+    c = bare(KEYS + "compat-launch-config = yes\n")
     launch = {**LAUNCH, "sandboxPolicyCwd": str(where)}
     refused = {"code": -32602, "message": str(REFUSED["message"]) + ": a new user namespace"}
     # Also when a sandbox of that plan is there, of those who do not.

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from conftest import EXECD, as_user
-from test_ceiling import policy, work  # noqa: F401
+from test_ceiling import policy, start, work  # noqa: F401
 
 # Each limit in the answer, its row in /proc/self/limits.
 KINDS = {"processes": "Max processes", "memoryBytes": "Max data size"}
@@ -16,27 +16,48 @@ def limits(text):
     return {m[1].strip(): m[2] for m in re.finditer(r"^(Max [a-z ]+?)\s{2,}(\S+)", text, re.M)}
 
 
-@pytest.fixture
-def told(client, sandboxes, work):
+SET = "command-tasks-max = 4000\ncommand-memory-max = 16G\n"
+
+
+def start_one(client, work):
     m = client.start("told", ["/bin/cat", "/proc/self/limits"], cwd=f"file://{work}", sandbox=policy(work))
     enforced = m["result"]["sandbox"]["enforced"]
     return enforced, limits(client.finished("told").stdout)
 
 
-def test_each_limit_holds_by_the_means_that_the_answer_names(client, told, mode):
+@pytest.fixture
+def limited(start):
+    return start(identity=SET)
+
+
+@pytest.fixture
+def told(limited, work):
+    return start_one(limited, work)
+
+
+def outside(client):
+    return limits(client.run("plain", ["/bin/cat", "/proc/self/limits"]).stdout)
+
+
+def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told):
     enforced, held = told
-    outside = limits(client.run("plain", ["/bin/cat", "/proc/self/limits"]).stdout)
+    assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (4000, 16 << 30)
+    plain = outside(limited)
     for name, row in KINDS.items():
         assert not (name in enforced["controlGroupLimits"] and name in enforced["watchedLimits"]), name
         if name in enforced["controlGroupLimits"] + enforced["watchedLimits"]:
-            assert held[row] == outside[row], f"{name}: a group or a watch holds it, and a resource limit besides"
+            assert held[row] == plain[row], f"{name}: a group or a watch holds it, and a resource limit besides"
         else:
             assert held[row] == str(enforced["limits"][name]), f"{name}: nothing holds it"
 
 
-def groups_hold(told, name):
-    if name not in told[0]["controlGroupLimits"]:
-        pytest.skip(f"NOT TESTED: no control group counts {name} here")
+def test_a_limit_that_nobody_set_is_none(client, sandboxes, work):
+    enforced, held = start_one(client, work)
+    assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (None, None)
+    assert enforced["controlGroupLimits"] == enforced["watchedLimits"] == []
+    plain = outside(client)
+    for row in KINDS.values():
+        assert held[row] == plain[row], row
 
 
 def test_the_doctor_says_the_same(told, user, mode):
@@ -50,16 +71,21 @@ def test_the_doctor_says_the_same(told, user, mode):
     assert line.startswith("ok ") == ("memoryBytes" in enforced["controlGroupLimits"]), line
 
 
-def test_address_space_is_not_memory(client, told, work):
+def test_address_space_is_not_memory(limited, work):
     """What a sanitizer, or a language with a large heap, does at its start."""
-    r = client.run("big", ["/usr/bin/python3", "-c", "import mmap; print(len([mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(8)]))"],
+    r = limited.run("big", ["/usr/bin/python3", "-c", "import mmap; print(len([mmap.mmap(-1, 1 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(8)]))"],
                    cwd=f"file://{work}", sandbox=policy(work))
     assert (r.code, r.stdout) == (0, "8\n"), r.stderr
 
 
-def test_sessions_of_one_user_share_no_count_of_processes(server, client, told, work):
+def groups_hold(told, name):
+    if name not in told[0]["controlGroupLimits"]:
+        pytest.skip(f"NOT TESTED: no control group counts {name} here")
+
+
+def test_commands_of_one_user_share_no_count_of_processes(start, limited, told, work):
     groups_hold(told, "processes")
-    other = server.ready()
+    client, other = limited, start.server.connect(token="t").ready()
     script = "for i in $(seq 300); do sleep 1000 & done && echo all started; wait"
     for c, id in (client, "a"), (other, "b"):
         c.sh(id, script, cwd=f"file://{work}", sandbox=policy(work))

@@ -357,9 +357,9 @@ def stored(what, number=0):
     return said(what, u32(number))
 
 
-def listed(uid, gid=1, number=0, processes=0):
+def listed(uid, gid=1, number=0, tasks=0):
     """A user of the list."""
-    return said(USER, u32(number), field(b"x", 80), u32(uid, gid, 0o22, processes, 0), bytes(8 + 8), u32(0, 0, 0, 0), bytes(16))
+    return said(USER, u32(number), field(b"x", 80), u32(uid, gid, 0o22, tasks, 0, 0, 0), bytes(8 + 8), u32(0, 0), bytes(16))
 
 
 def start(user=0, id=b"0123"):
@@ -434,7 +434,7 @@ def program(kind, user=0):
 
 
 def seal(uid=OTHER, gid=OTHER):
-    return said(SEAL, u32(uid, gid), bytes(4))
+    return said(SEAL, u32(uid, gid), bytes(4 + 4 + 8))
 
 
 def file(path):
@@ -464,7 +464,7 @@ def file(path):
     lambda r: r.send(place(name=b"n" * 208)),
     lambda r: r.send(file(b"/" * 4096)),
     lambda r: r.send(listed(1)[:-1], memfd(LIST)),
-    lambda r: r.send(said(SEAL, u32(OTHER, OTHER), bytes(4), version=2)),
+    lambda r: r.send(said(SEAL, u32(OTHER, OTHER), bytes(4 + 4 + 8), version=2)),
 ], ids=range(23))
 def test_impossible_lists_end_it(sessions, order):
     r = Rogue(sessions)

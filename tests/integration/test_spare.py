@@ -152,14 +152,6 @@ def test_nothing_of_it_outlives_a_killed_monitor(start):
     poll(lambda: not is_alive(pid), what="end of the spare")
 
 
-def test_where_a_users_processes_are_counted_there_is_none(start):
-    s = start("max-processes = 500\n")
-    first, second = ready(s), ready(s)
-    for c in first, second:
-        assert run(c, "echo here").stdout == "here\n"
-    assert spares(s) == []
-
-
 def test_mounts_are_seen(user, mode, directory):
     """Its copy of the mounts is not older than the session."""
     if mode != "root":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 """Where no control group counts memory, the init of a sandboxed command watches what the command and all it starts have
-resident. Who has more than max-memory is killed, whole; who only reserves it is not.
+resident. Who has more than command-memory-max is killed, whole; who only reserves it is not.
 """
 import os
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, Configured, Shell, children, name, poll, temporary
 from policies import managed, path, workspace_write
 
-LIMIT = 256 << 20       # max-memory; of more, most time would go into pages
+LIMIT = 256 << 20       # of more, most time would go into pages
 
 TOUCH = "import mmap\ndef take(mib, flags=mmap.MAP_PRIVATE):\n    m = mmap.mmap(-1, mib << 20, flags | mmap.MAP_ANONYMOUS)\n" \
         "    for i in range(0, mib << 20, 4096): m[i] = 1\n    return m\n"
@@ -25,7 +25,7 @@ def python(script):
 def session(mode, user):
     with temporary(user) as where:
         text = (f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
-                f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-memory = {LIMIT >> 20}M\n")
+                f"[identity any]\nuser = {user.pw_name}\ncommand-memory-max = {LIMIT >> 20}M\n")
         server = Configured(mode, user, where / "execd.conf", text, ())
         c = server.ready()
         c.server = server

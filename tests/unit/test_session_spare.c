@@ -109,8 +109,6 @@ test_who_has_none(void **state)
 	m.stdio = true;
 	session_spare_want(&m, all[0]);
 	m.stdio = false;
-	all[0]->limits.max_processes = 1;
-	session_spare_want(&m, all[0]);
 	assert_int_equal(session_spare_expire(&m, now_ms()), -1);
 	identity_unref(former);
 }

@@ -49,8 +49,9 @@ struct conf_unit {
  * that fits. */
 static const struct conf_unit time_units[] = { { "h", 3600000 }, { "m", 60000 },
 	{ "s", 1000 }, { "ms", 1 }, { NULL, 0 } };
-static const struct conf_unit byte_units[] = { { "G", 1u << 30 },
-	{ "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 }, { NULL, 0 } };
+static const struct conf_unit byte_units[] = { { "T", 1ull << 40 },
+	{ "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 },
+	{ NULL, 0 } };
 static const struct conf_unit no_units[] = { { "", 1 }, { NULL, 0 } };
 static const struct conf_unit percent_units[] = { { "%", 1 }, { NULL, 0 } };
 
@@ -184,7 +185,6 @@ const struct conf_type conf_bytes = { BYTES };
 const struct conf_type conf_optional_bytes = { BYTES, .zero = "none" };
 const struct conf_type conf_count = { COUNT };
 const struct conf_type conf_optional_count = { COUNT, .zero = "none" };
-const struct conf_type conf_optional_percent = { PERCENT };
 const struct conf_type conf_seconds = { CONF_NUMBER(4), .max = UINT32_MAX };
 
 const struct conf_type sandbox_bytes = { BYTES, .zero = "none",
@@ -192,6 +192,9 @@ const struct conf_type sandbox_bytes = { BYTES, .zero = "none",
 const struct conf_type sandbox_count = { COUNT, .zero = "none",
 	.may_be_unset = true };
 const struct conf_type sandbox_percent = { PERCENT, .may_be_unset = true };
+const struct conf_type sandbox_weight = { CONF_NUMBER(4), .min = 1,
+	.max = 10000, .zero = "none", .may_be_unset = true,
+	.fault = "is neither none nor a weight from 1 to 10000" };
 
 static const char *const no_yes[] = { "no", "yes", NULL };
 

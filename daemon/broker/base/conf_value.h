@@ -86,7 +86,6 @@ extern const struct conf_type conf_duration;	      /* uint32_t, ms */
 extern const struct conf_type conf_optional_duration; /* 0: "none" */
 extern const struct conf_type conf_count;	      /* uint32_t, at least 1 */
 extern const struct conf_type conf_optional_count;    /* 0: "none" */
-extern const struct conf_type conf_optional_percent;  /* uint32_t, likewise */
 extern const struct conf_type conf_seconds;	      /* uint32_t, at least 0 */
 extern const struct conf_type conf_bytes;	      /* uint64_t, at least 1 */
 extern const struct conf_type conf_optional_bytes;    /* 0: "none" */
@@ -100,9 +99,14 @@ extern const struct conf_type conf_lines;    /* struct strings */
 extern const struct conf_type conf_digests;  /* struct digests */
 extern const struct conf_type conf_nets;     /* struct nets */
 extern const struct conf_type conf_path_map; /* struct path_map */
-/* Those of [sandbox], which may be unset. */
+/* Those that may be unset: of [sandbox], and of control groups. */
 extern const struct conf_type sandbox_yes_no, sandbox_count, sandbox_percent,
-    sandbox_bytes;
+    sandbox_bytes, sandbox_weight;
+
+/* The unset value of a choice, a count or a size. */
+#define SANDBOX_UNSET	    UINT8_MAX
+#define SANDBOX_UNSET_COUNT UINT32_MAX
+#define SANDBOX_UNSET_BYTES UINT64_MAX
 
 /* Writes why, and returns -EINVAL. */
 int conf_refuse(char *why, const char *fmt, ...)

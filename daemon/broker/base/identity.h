@@ -13,24 +13,22 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
+#include "group_limits.h"
 #include "path_map.h"
 #include "sandbox_rules.h"
 
-/* Limits of every process of a session (setrlimit(2)). 0 means the limit of
- * execd itself. */
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
-	uint32_t command_deadline_ms;  /* 0: none */
-	uint64_t output_rate;	       /* bytes a second; 0: no limit */
-	uint32_t session_processes;    /* by a control group; 0: the default */
-	uint64_t session_memory_bytes; /* likewise; 0: none */
-	uint32_t session_cpu_percent;  /* likewise, of one processor */
-	bool limits_command_cpu;       /* max-cpu, of [sandbox] or its own */
-	uint32_t max_processes;	       /* of the user, in all sessions */
+	uint32_t command_deadline_ms; /* 0: none */
+	uint64_t output_rate;	      /* bytes a second; 0: no limit */
+	struct group_limits together; /* of all its sessions */
+	struct group_limits command;  /* of each command */
+	unsigned command_own; /* group_limits_set(): not those of [limits] */
+	/* of every process (setrlimit(2)); 0: as execd itself has it */
 	uint32_t max_open_files;
 	uint32_t max_cpu_ms;
-	uint64_t max_memory_bytes; /* address space of one process */
+	uint64_t max_address_bytes;
 	uint64_t max_file_bytes;
 };
 
@@ -108,23 +106,5 @@ int identity_resolve(struct identity *id, char *why);
 /* Tells whether two identities are the same for a session, also after a
  * reload. */
 bool identity_is(const struct identity *a, const struct identity *b);
-
-/*
- * Limits of sessions that only a control group can enforce.
- */
-
-/* Sets what the control groups of this host can limit: a mask of enum
- * cgroup_controller. */
-void group_limits_learn(unsigned controllers);
-
-/* Logs which limits sessions cannot have here, and what takes their place. */
-void group_limits_log(bool root);
-
-/* Checks whether the limits of every identity's sessions can be enforced here.
- * If not, returns -EOPNOTSUPP after logging which cannot. */
-int group_limits_check(struct identity *const *identities, size_t n);
-
-/* Writes to reason[256] why a session was not started. */
-void group_limits_reason(const struct identity *id, char *reason);
 
 #endif

@@ -11,11 +11,6 @@
 #include "conf_value.h"
 #include "sandbox_limits.h"
 
-/* The unset value of a choice, a count or a size. */
-#define SANDBOX_UNSET	    UINT8_MAX
-#define SANDBOX_UNSET_COUNT UINT32_MAX
-#define SANDBOX_UNSET_BYTES UINT64_MAX
-
 struct sandbox_rules {
 	uint8_t mode;	     /* 1: require */
 	uint8_t max_profile; /* enum sandbox_profile */
@@ -30,8 +25,8 @@ struct sandbox_rules {
 	uint8_t landlock_only;
 	uint8_t network_host;
 	uint32_t landlock_min_abi, nested_git_depth;
-	uint32_t processes, open_files, cpu_percent;
-	uint64_t memory_bytes, file_bytes, shm_bytes;
+	uint32_t open_files;
+	uint64_t file_bytes, shm_bytes;
 	uint32_t network_connections;
 	uint64_t network_bytes;
 	struct strings workspace_roots, writable_roots, deny_read, hide;

@@ -406,19 +406,22 @@ static void
 tell_user(const struct identity *id)
 {
 	const struct identity_limits *l = &id->limits;
+	const struct group_limits *g = &l->together;
 	struct control_user u = {
 		.number = id->number,
 		.uid = id->uid,
 		.gid = id->gid,
 		.umask = id->umask,
-		.session_processes = l->session_processes,
-		.session_cpu_percent = l->session_cpu_percent,
-		.limits_command_cpu = l->limits_command_cpu,
-		.session_memory_bytes = l->session_memory_bytes,
-		.max_processes = l->max_processes,
+		.tasks_max = g->tasks,
+		.memory_max_bytes = g->memory_bytes,
+		.cpu_quota_percent = g->cpu_percent,
+		.cpu_weight = g->cpu_weight,
+		.io_weight = g->io_weight,
+		.limits_command_cpu =
+		    l->command.cpu_percent > 0 || l->command.cpu_weight > 0,
 		.max_open_files = l->max_open_files,
 		.max_cpu_ms = l->max_cpu_ms,
-		.max_memory_bytes = l->max_memory_bytes,
+		.max_address_bytes = l->max_address_bytes,
 		.max_file_bytes = l->max_file_bytes,
 	};
 	_cleanup_close_ int list = make_list(id);

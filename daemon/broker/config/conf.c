@@ -6,6 +6,7 @@
 #include "spawn_client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ conf_new(void)
 
 	conf_set_defaults(&conf_limits, &c->limits);
 	conf_set_defaults(&conf_tokens, &c->tokens);
+	group_limits_init(&c->limits.all);
+	group_limits_init(&c->limits.command);
 	sandbox_rules_init(&c->sandbox);
 	audit_rules_init(&c->audit);
 	return c;
@@ -197,14 +200,47 @@ check_whole(struct conf *c, char *why)
 	return err;
 }
 
-/* Notes which limits a control group must enforce for each command. */
+/* Replaces what nobody set. The commands of an identity have what [limits]
+ * gives everybody's. */
 static void
-find_command_limits(const struct conf *c, struct identity *id)
+fill_group_limits(struct conf *c)
 {
-	struct sandbox_limits l;
+	const struct group_limits none = { 0 }, host = group_limits_of_host();
 
-	conf_sandbox_limits(c, id, &l);
-	id->limits.limits_command_cpu = l.cpu_percent > 0;
+	group_limits_fill(&c->limits.all, &host);
+	group_limits_fill(&c->limits.command, &none);
+	for (size_t i = 0; i < c->nidentities; i++) {
+		struct identity_limits *l = &c->identities[i]->limits;
+
+		group_limits_fill(&l->together, &none);
+		l->command_own = group_limits_set(&l->command);
+		group_limits_fill(&l->command, &c->limits.command);
+	}
+}
+
+int
+conf_check_groups(const struct conf *c)
+{
+	const struct group_limits host = group_limits_of_host();
+	struct group_limits all = c->limits.all;
+	char section[64 + sizeof("[identity ]")];
+	int err;
+
+	/* What nobody asked for holds where it can. */
+	if (all.memory_bytes == host.memory_bytes)
+		all.memory_bytes = 0;
+	if (all.tasks == host.tasks)
+		all.tasks = 0;
+	err = group_limits_check("[limits]", &all);
+	for (size_t i = 0; i < c->nidentities; i++) {
+		const struct identity *id = c->identities[i];
+
+		snprintf(
+		    section, sizeof(section), "[identity %.64s]", id->name);
+		if (group_limits_check(section, &id->limits.together) < 0)
+			err = -EOPNOTSUPP;
+	}
+	return err;
 }
 
 /* Checks the range of a number, which shows its bound like any value. */
@@ -321,7 +357,6 @@ conf_load(const struct options *o, int *code)
 		conf_free(c);
 		return NULL;
 	}
-	for (size_t i = 0; i < c->nidentities; i++)
-		find_command_limits(c, c->identities[i]);
+	fill_group_limits(c);
 	return c;
 }

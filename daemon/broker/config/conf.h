@@ -33,6 +33,9 @@ struct options;
 
 struct limits {
 	struct frontend_limits frontend;
+	/* What all sessions together have, of memory and tasks, and what each
+	 * command has whose identity says nothing. */
+	struct group_limits all, command;
 #define LIMIT_MEMBER(keyword, type, member, ...) VALUE_##type member;
 	BROKER_LIMITS(LIMIT_MEMBER)
 #undef LIMIT_MEMBER
@@ -133,6 +136,10 @@ bool conf_has_identity(const struct conf *c, const struct identity *identity);
  * replaced by [sandbox], replaced by the identity's own keys. */
 void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
+
+/* Checks whether this host can enforce what is set of limits of groups. Returns
+ * 0, or -EOPNOTSUPP after logging which it cannot. */
+int conf_check_groups(const struct conf *c);
 
 /* Replaces what [sandbox] leaves open by the defaults. */
 void conf_fill_sandbox(struct conf *c);

@@ -230,6 +230,25 @@ find_own_ports(const struct conf *c, struct sandbox_limits *l)
 _Static_assert(SANDBOX_OWN_PORTS_MAX >= CONTROL_LISTENERS_MAX,
     "every listener's port fits into the limits");
 
+static void
+apply_group_limits(
+    const struct conf *c, const struct identity *id, struct sandbox_limits *l)
+{
+	const struct group_limits *command = &id->limits.command;
+	const struct group_limits *together = &id->limits.together;
+
+	l->pids = command->tasks;
+	l->memory_bytes = command->memory_bytes;
+	l->cpu_percent = command->cpu_percent;
+	l->cpu_weight = command->cpu_weight;
+	l->io_weight = command->io_weight;
+	l->own = (uint8_t)id->limits.command_own;
+	l->of_identity =
+	    (struct sandbox_group){ together->tasks, together->memory_bytes };
+	l->of_all = (struct sandbox_group){ c->limits.all.tasks,
+		c->limits.all.memory_bytes };
+}
+
 void
 conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l)
@@ -241,6 +260,7 @@ conf_sandbox_limits(
 		l->deny_read[0] = '\0';
 	sandbox_rules_apply(&c->sandbox, l);
 	sandbox_rules_apply(&id->sandbox, l);
+	apply_group_limits(c, id, l);
 	l->network_host = is_host_network(c, id);
 	find_own_ports(c, l);
 	find_origins(c, id, l);
@@ -325,6 +345,12 @@ conf_tell_ceilings(const struct conf *c)
 #define NETWORK_LIST(keyword, type, member, added)                             \
 	KEY(keyword, type, sandbox.member),
 
+#define TOGETHER_KEY(keyword, type, member)                                    \
+	KEY(keyword, type, limits.together.member),
+#define COMMAND_KEY(keyword, type, member)                                     \
+	KEY("command-" keyword, type, limits.command.member),
+
+/* clang-format off */
 static const struct conf_key identity_keys[] = {
 	KEY("user", conf_string, user),
 	KEY("group", conf_string, group),
@@ -350,16 +376,15 @@ static const struct conf_key identity_keys[] = {
 	KEY("record-tty-max", conf_bytes, record.max_bytes),
 	KEY("record-tty-required", conf_bool, record.required),
 	KEY("audit-files", audit_files_type, audit_files),
-	KEY("session-processes", conf_optional_count, limits.session_processes),
-	KEY("session-memory", conf_optional_bytes, limits.session_memory_bytes),
-	KEY("session-cpu", conf_optional_percent, limits.session_cpu_percent),
-	KEY("max-processes", conf_optional_count, limits.max_processes),
+	GROUP_LIMIT_KEYS(TOGETHER_KEY)
+	GROUP_LIMIT_KEYS(COMMAND_KEY)
 	KEY("max-open-files", conf_optional_count, limits.max_open_files),
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
-	KEY("max-memory", conf_optional_bytes, limits.max_memory_bytes),
+	KEY("max-address-space", conf_optional_bytes, limits.max_address_bytes),
 	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
 #include "sandbox_keys.def"
 };
+/* clang-format on */
 _Static_assert(
     nitems(identity_keys) <= CONF_KEYS_MAX, "conf_text.c counts them");
 
@@ -447,12 +472,6 @@ check_identity(struct conf *c, void *o, char *why)
 	    id->limits.output_rate < OUTPUT_RATE_MIN)
 		return conf_refuse(why, "output-rate: must be at least %uK",
 		    OUTPUT_RATE_MIN >> 10);
-	if (!spawn_is_root() && (id->limits.session_processes > 0 ||
-				    id->limits.session_memory_bytes > 0 ||
-				    id->limits.session_cpu_percent > 0))
-		return conf_refuse(why,
-		    "session-processes, session-memory and session-cpu need "
-		    "root and its control groups");
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
 }
 

@@ -159,14 +159,20 @@ const struct conf_section conf_control = {
 	{ keyword, &conf_##type, offsetof(struct limits, member), __VA_ARGS__ },
 #define FRONTEND_LIMIT(keyword, type, member, ...)                             \
 	LIMIT(keyword, type, frontend.member, __VA_ARGS__)
+#define COMMAND_LIMIT(keyword, type, member)                                   \
+	{ "command-" keyword, &type, offsetof(struct limits, command.member) },
 
 /* clang-format off */
 static const struct conf_key limits_keys[] = {
 	BROKER_LIMITS(LIMIT)
+	{ "memory-max", &sandbox_bytes,
+	    offsetof(struct limits, all.memory_bytes) },
+	{ "tasks-max", &sandbox_count, offsetof(struct limits, all.tasks) },
+	GROUP_LIMIT_KEYS(COMMAND_LIMIT)
 #include "frontend_keys.def"
 };
 /* clang-format on */
-_Static_assert(nitems(limits_keys) <= 64, "conf_text.c counts them in 64 bits");
+_Static_assert(nitems(limits_keys) <= CONF_KEYS_MAX, "conf_text.c counts them");
 
 static int
 check_limits(struct conf *c, void *o, char *why)

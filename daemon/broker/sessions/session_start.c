@@ -140,15 +140,13 @@ take_slot(struct registry *r)
 	return oldest;
 }
 
-/* A spare counts among the user's processes, and would take one of their
- * places. Over stdio there is only one session. */
+/* Over stdio there is only one session. */
 void
 session_spare_want(struct broker *m, struct identity *identity)
 {
 	struct spare *slot;
 
 	if (m->stdio || drain_reason(m) != NULL ||
-	    identity->limits.max_processes > 0 ||
 	    !conf_has_identity(m->conf, identity))
 		return;
 	if (m->root)
@@ -390,7 +388,7 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 	else if (own >= 0)
 		close(own);
 	if (err == -EOPNOTSUPP)
-		group_limits_reason(s->identity, reason);
+		group_limits_reason(s->identity->name, reason);
 	else if (err < 0)
 		snprintf(reason, 256, "%s: %s", step, strerror(-err));
 	return err;

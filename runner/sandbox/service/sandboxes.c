@@ -41,9 +41,11 @@ static unsigned
 uncounted(const struct sandboxes *sb)
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
-	unsigned limited = (l->pids > 0 ? CGROUP_COUNTS_PIDS : 0) |
-			   (l->memory_bytes > 0 ? CGROUP_COUNTS_MEMORY : 0) |
-			   (l->cpu_percent > 0 ? CGROUP_COUNTS_CPU : 0);
+	unsigned limited =
+	    (l->pids > 0 ? CGROUP_COUNTS_PIDS : 0) |
+	    (l->memory_bytes > 0 ? CGROUP_COUNTS_MEMORY : 0) |
+	    (l->cpu_percent > 0 || l->cpu_weight > 0 ? CGROUP_COUNTS_CPU : 0) |
+	    (l->io_weight > 0 ? CGROUP_COUNTS_IO : 0);
 
 	return limited & ~sb->controllers;
 }
@@ -292,6 +294,7 @@ check_groups(struct sandboxes *sb, char *error)
 		{ CGROUP_COUNTS_PIDS, "processes" },
 		{ CGROUP_COUNTS_MEMORY, "memory" },
 		{ CGROUP_COUNTS_CPU, "processor time" },
+		{ CGROUP_COUNTS_IO, "input and output" },
 	};
 	unsigned missing = uncounted(sb);
 	bool must = l->require_groups || sb->required, fine = true;
