@@ -29,9 +29,10 @@ enum cgroup_controller {
 };
 
 struct cgroup_limits {
-	uint64_t pids;	       /* 0: no limit; the same for the fields below */
-	uint64_t memory_bytes; /* includes what is swapped out */
-	uint32_t cpu_percent;  /* of one processor, in each tenth of a second */
+	uint64_t pids; /* 0: no limit; the same for the fields below */
+	uint64_t memory_bytes;
+	bool may_swap;	      /* what is swapped out does not count as memory */
+	uint32_t cpu_percent; /* of one processor, in each tenth of a second */
 	/* shares among the groups beside it, from 1 to 10000; version 2 */
 	uint32_t cpu_weight, io_weight;
 	/* version 2: when memory runs out, all members are killed */

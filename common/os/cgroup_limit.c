@@ -138,7 +138,7 @@ limit_pids(const struct cgroup *c, uint64_t pids)
 /* Memory is limited together with swap, so that a group cannot exceed its limit
  * by swapping. */
 static int
-limit_memory(const struct cgroup *c, uint64_t bytes)
+limit_memory(const struct cgroup *c, uint64_t bytes, bool may_swap)
 {
 	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
 
@@ -146,12 +146,14 @@ limit_memory(const struct cgroup *c, uint64_t bytes)
 		return 0;
 	if (v1 >= 0) {
 		err = write_number(v1, "memory.limit_in_bytes", bytes);
-		return err < 0 ? err
-			       : write_optional(
-				     v1, "memory.memsw.limit_in_bytes", bytes);
+		return err < 0 || may_swap
+			   ? err
+			   : write_optional(
+				 v1, "memory.memsw.limit_in_bytes", bytes);
 	}
 	err = write_number(v2, "memory.max", bytes);
-	return err < 0 ? err : write_optional(v2, "memory.swap.max", 0);
+	return err < 0 || may_swap ? err
+				   : write_optional(v2, "memory.swap.max", 0);
 }
 
 /* Version 1 cannot do this; it kills a single process. */
@@ -195,7 +197,7 @@ cgroup_limit(
 	if (controllers & CGROUP_COUNTS_PIDS)
 		err = limit_pids(c, l->pids);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
-		err = limit_memory(c, l->memory_bytes);
+		err = limit_memory(c, l->memory_bytes, l->may_swap);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY && l->end_together)
 		err = end_together(c);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)

@@ -47,3 +47,21 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 	if (hide_secrets)
 		memcpy(l->deny_read, secrets, sizeof(secrets));
 }
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
+struct sandbox_group
+sandbox_limits_smallest(const struct sandbox_limits *l)
+{
+	return (struct sandbox_group){
+		.pids = smaller(
+		    l->pids, smaller(l->of_identity.pids, l->of_all.pids)),
+		.memory_bytes = smaller(
+		    l->memory_bytes, smaller(l->of_identity.memory_bytes,
+					 l->of_all.memory_bytes)),
+	};
+}

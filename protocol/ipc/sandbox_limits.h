@@ -135,4 +135,9 @@ struct sandbox_limits {
  * for other machines. */
 void sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets);
 
+/* Returns the smallest limit of a command's group and those above it; 0: none.
+ * Its own group has this one, because programs that look how much they may take
+ * see no other. */
+struct sandbox_group sandbox_limits_smallest(const struct sandbox_limits *l);
+
 #endif

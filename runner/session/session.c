@@ -124,8 +124,10 @@ void
 session_limit(struct session *s, const struct sandbox_limits *limits)
 {
 	const struct cgroup cgroup = s->groups.session;
-	const struct cgroup_limits group = { .pids = limits->pids,
-		.memory_bytes = limits->memory_bytes,
+	const struct sandbox_group most = sandbox_limits_smallest(limits);
+	const struct cgroup_limits group = { .pids = most.pids,
+		.memory_bytes = most.memory_bytes,
+		.may_swap = limits->memory_bytes == 0,
 		.cpu_percent = limits->cpu_percent,
 		.cpu_weight = limits->cpu_weight,
 		.io_weight = limits->io_weight,

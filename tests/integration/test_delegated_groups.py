@@ -108,7 +108,7 @@ def test_version_1(delegated, user, work):
         for pid in pids:
             assert re.fullmatch(re.escape(runner["pids"]) + r"/command-\d+", groups(pid)["pids"]), groups(pid)
         if extra:
-            assert "controlGroup" in result["sandbox"]["enforced"]["layers"], result
+            assert "processes" in result["sandbox"]["enforced"]["controlGroupLimits"], result
         check_ends(c, id, pids, marker)
     assert "none is delegated" not in s.log
 

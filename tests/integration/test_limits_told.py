@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: ISC
 """What a sandboxed command is held to, and what the answer to its start says about that, are the same thing: where
 the session's control group or a watch holds a limit, no resource limit of each process holds another one."""
+import pathlib
 import re
 import subprocess
 
 import pytest
-from conftest import EXECD, as_user
+from conftest import EXECD, as_user, pids_with, poll
 from test_ceiling import policy, start, work  # noqa: F401
+from test_groups import groups, mounts
 
 # Each limit in the answer, its row in /proc/self/limits.
 KINDS = {"processes": "Max processes", "memoryBytes": "Max data size"}
@@ -51,13 +53,56 @@ def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told):
             assert held[row] == str(enforced["limits"][name]), f"{name}: nothing holds it"
 
 
-def test_a_limit_that_nobody_set_is_none(client, sandboxes, work):
+def test_a_limit_that_nobody_set_is_none(client, sandboxes, work, user, mode):
+    """But for all sessions together, where a group holds it."""
+    argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
+    argv = [*argv, "--user", user.pw_name, "--allow-unauthenticated"] if mode == "root" else as_user(user, argv)
+    everybody = subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout.split("[limits]\n")[1]
+    tasks = int(re.search(r"(?m)^tasks-max = (\d+)$", everybody)[1])
     enforced, held = start_one(client, work)
-    assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (None, None)
-    assert enforced["controlGroupLimits"] == enforced["watchedLimits"] == []
+    assert enforced["watchedLimits"] == []
+    for name, of_all in ("processes", tasks), ("memoryBytes", memory_of_host(everybody)):
+        assert enforced["limits"][name] == (of_all if name in enforced["controlGroupLimits"] else None), name
     plain = outside(client)
     for row in KINDS.values():
         assert held[row] == plain[row], row
+
+
+def memory_of_host(text):
+    number, unit = re.search(r"(?m)^memory-max = (\d+)([MG])$", text).groups()
+    return int(number) << {"M": 20, "G": 30}[unit]
+
+
+@pytest.mark.parametrize("keys, processes, memory", [
+    ("tasks-max = 500\nmemory-max = 900M\n", 500, 900 << 20),
+    ("tasks-max = 500\nmemory-max = 900M\ncommand-tasks-max = 60\ncommand-memory-max = 2G\n", 60, 900 << 20),
+    ("command-tasks-max = 70\ncommand-memory-max = 800M\n", 70, 800 << 20)])
+def test_its_own_group_has_the_smallest_limit_above(start, work, mode, keys, processes, memory):
+    """Programs that look how much they may take see no other group."""
+    if mode == "user":
+        pytest.skip("control groups are root's")
+    c = start("allow-unsandboxed = yes\nmax-profile = managed\n", keys)
+    for id, extra in ("plain", {}), ("held", {"sandbox": policy(work)}):
+        m = c.start(id, ["/bin/sleep", "1000"], cwd=f"file://{work}", **extra)
+        if extra:
+            said = m["result"]["sandbox"]["enforced"]["limits"]
+            assert (said["processes"], said["memoryBytes"]) == (processes, memory)
+        assert own_group(start.server, c) == (processes, memory), id
+        c.terminate(id)
+        c.finished(id)
+
+
+def own_group(server, client):
+    """What the group of the only command has."""
+    pid = poll(lambda: [p for p in pids_with("sleep") if "command-" in pathlib.Path(f"/proc/{p}/cgroup").read_text()
+                        and f"/execd-{server.pid}/" in pathlib.Path(f"/proc/{p}/cgroup").read_text()], what="command")[0]
+    at = groups(pid)
+    if "pids" in at and "pids" in mounts():
+        return tuple(int((mounts()[name] / at[name].lstrip("/") / file).read_text())
+                     for name, file in (("pids", "pids.max"), ("memory", "memory.limit_in_bytes")))
+    return tuple(int((mounts()[""] / at[""].lstrip("/") / file).read_text()) for file in ("pids.max", "memory.max"))
+
+
 
 
 def test_the_doctor_says_the_same(told, user, mode):

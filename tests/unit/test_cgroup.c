@@ -103,7 +103,9 @@ test_a_name_that_is_taken(void **state)
 static void
 test_limits(void **state)
 {
-	const struct cgroup_limits l = { 512, 1ull << 40, 150, false },
+	const struct cgroup_limits l = { .pids = 512,
+		.memory_bytes = 1ull << 40,
+		.cpu_percent = 150 },
 				   none = { 0 };
 	struct cgroup c = CGROUP_NONE;
 
@@ -135,7 +137,9 @@ test_limits(void **state)
 static void
 test_limits_of_version_1(void **state)
 {
-	struct cgroup_limits l = { 512, 0, 50, true };
+	struct cgroup_limits l = {
+		.pids = 512, .cpu_percent = 50, .end_together = true
+	};
 	struct cgroup c = CGROUP_NONE;
 
 	c.dirs[CGROUP_MEMORY] = c.dirs[CGROUP_CPU] = top;
@@ -153,6 +157,11 @@ test_limits_of_version_1(void **state)
 	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY), 0);
 	check(top, "memory.limit_in_bytes", "4096");
 	check(top, "memory.memsw.limit_in_bytes", "4096");
+	l.memory_bytes = 8192;
+	l.may_swap = true;
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY), 0);
+	check(top, "memory.limit_in_bytes", "8192");
+	check(top, "memory.memsw.limit_in_bytes", "4096");
 }
 
 /* Version 1 counts where the hierarchy is, version 2 what is handed down. */
@@ -165,8 +174,7 @@ test_controllers(void **state)
 	c.dirs[CGROUP_UNIFIED] = top;
 	assert_int_equal(cgroup_controllers(&c), 0);
 	put(top, "cgroup.subtree_control", "cpu io pids\n");
-	assert_int_equal(
-	    cgroup_controllers(&c),
+	assert_int_equal(cgroup_controllers(&c),
 	    CGROUP_COUNTS_CPU | CGROUP_COUNTS_IO | CGROUP_COUNTS_PIDS);
 	check(top, "cgroup.subtree_control", "cpu io pids\n");
 	c.dirs[CGROUP_MEMORY] = top;

@@ -20,6 +20,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
     const struct sandbox_context *asked, const struct sandbox *sandbox)
 {
 	const struct sandbox_limits *l = &sb->ceiling.limits;
+	const struct sandbox_group most = sandbox_limits_smallest(l);
 
 	*r = (struct sandbox_report){
 		.asked = asked != NULL,
@@ -46,9 +47,12 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->unix_sockets = l->unix_sockets == SANDBOX_UNIX_ALLOW ? "all"
 			  : sandbox->own_unix			? "own"
 								: "none";
-	r->pids = l->pids;
-	r->memory_bytes = l->memory_bytes;
-	/* Only a control group can limit processor time. */
+	/* A control group holds the smallest of the limits above it, too. */
+	r->pids = sb->controllers & CGROUP_COUNTS_PIDS ? most.pids : l->pids;
+	r->memory_bytes = sb->controllers & CGROUP_COUNTS_MEMORY
+			      ? most.memory_bytes
+			      : l->memory_bytes;
+	/* Nothing else can limit processor time. */
 	if (sb->controllers & CGROUP_COUNTS_CPU)
 		r->cpu_percent = l->cpu_percent;
 	r->open_files = l->open_files;
