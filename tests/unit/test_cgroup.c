@@ -157,11 +157,12 @@ test_limits_of_version_1(void **state)
 	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY), 0);
 	check(top, "memory.limit_in_bytes", "4096");
 	check(top, "memory.memsw.limit_in_bytes", "4096");
-	l.memory_bytes = 8192;
+	put(top, "memory.limit_in_bytes", "");
+	put(top, "memory.memsw.limit_in_bytes", "");
 	l.may_swap = true;
 	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_MEMORY), 0);
-	check(top, "memory.limit_in_bytes", "8192");
-	check(top, "memory.memsw.limit_in_bytes", "4096");
+	check(top, "memory.limit_in_bytes", "4096");
+	check(top, "memory.memsw.limit_in_bytes", "");
 }
 
 /* Version 1 counts where the hierarchy is, version 2 what is handed down. */
