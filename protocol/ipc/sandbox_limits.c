@@ -38,7 +38,6 @@ sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)
 		.nested_git = SANDBOX_NESTED_OFF,
 		.nested_git_depth = 3,
 		.environment = SANDBOX_ENVIRONMENT_ALL,
-		.shm_bytes = 64ull << 20,
 		.open_files = 16384,
 		.file_bytes = 16ull << 30,
 		.network_host = true,

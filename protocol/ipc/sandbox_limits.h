@@ -91,7 +91,8 @@ struct sandbox_limits {
 	uint8_t landlock_min_abi;
 	bool landlock_only;  /* used where no user namespace can be made */
 	bool require_groups; /* mode = require: control groups must exist */
-	uint64_t shm_bytes, open_files, file_bytes;
+	uint64_t shm_bytes;  /* 0: as the kernel has it, half of the memory */
+	uint64_t open_files, file_bytes;
 	/*
 	 * What control groups hold; 0: no limit. First of each command, then of
 	 * all sessions of its identity together, and of all of execd's.

@@ -13,7 +13,7 @@ import socket
 import threading
 
 import pytest
-from conftest import Shell, as_test_user, direct, is_alive, pids_with, poll
+from conftest import Configured, Shell, as_test_user, direct, is_alive, pids_with, poll
 from execd_client import start_params
 from policies import READ_ALL, managed, path, special, uri, workspace_write
 
@@ -310,8 +310,18 @@ def test_a_terminal_is_resized_and_nobody_elses(shell):
 MANY_FILES = "cd %s && i=0 && while [ $i -lt 40000 ] && : 2>/dev/null > f$i; do i=$((i+1)); done; echo $i; rm -rf %s/f*"
 
 
-def test_memory_holds_so_many_files(shell):
+def test_memory_holds_so_many_files(mode, user, place):
     """64 MiB of /dev/shm are 16 Ki files, also empty ones, which size= does not count."""
+    text = (f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+            f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-shm = 64M\n")
+    server = Configured(mode, user, place / "execd.conf", text, ())
+    try:
+        check_number_of_files(Shell(server.ready(), workspace_write(place), place))
+    finally:
+        server.stop()
+
+
+def check_number_of_files(shell):
     made = int(shell("exec 2>/dev/null; " + MANY_FILES % ("/dev/shm", "/dev/shm")))
     assert 16000 < made <= 16384, made
 

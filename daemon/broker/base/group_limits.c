@@ -73,13 +73,17 @@ read_pid_max(void)
 	return n > 0 && n <= UINT32_MAX ? n : PID_MAX_DEFAULT;
 }
 
+uint64_t
+group_limits_host_memory(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) *
+	       (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 struct group_limits
 group_limits_of_host(void)
 {
-	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);
-
-	return group_limits_of(
-	    pages * (uint64_t)sysconf(_SC_PAGESIZE), read_pid_max());
+	return group_limits_of(group_limits_host_memory(), read_pid_max());
 }
 
 /* --- what groups can hold here ------------------------------------------ */

@@ -43,6 +43,7 @@ void group_limits_fill(
  * less than 1 GiB keeps a half of its memory.
  */
 struct group_limits group_limits_of_host(void);
+uint64_t group_limits_host_memory(void);
 /* The same, of a host with so much of both. Pure. */
 struct group_limits group_limits_of(uint64_t memory_bytes, uint64_t pid_max);
 

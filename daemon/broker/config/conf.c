@@ -358,5 +358,8 @@ conf_load(const struct options *o, int *code)
 		return NULL;
 	}
 	fill_group_limits(c);
+	/* As large as the host's own. */
+	if (c->sandbox.shm_bytes == SANDBOX_UNSET_BYTES)
+		c->sandbox.shm_bytes = group_limits_host_memory() >> 21 << 20;
 	return c;
 }

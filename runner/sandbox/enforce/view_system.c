@@ -94,9 +94,14 @@ view_mount_terminals(void)
 void
 view_memory_options(const struct view *v, char *text, size_t cap)
 {
-	snprintf(text, cap, "mode=1777,size=%llu,nr_inodes=%llu",
-	    (unsigned long long)v->shm_bytes,
-	    (unsigned long long)v->shm_bytes / BYTES_PER_FILE + 1);
+	unsigned long long size = v->shm_bytes;
+
+	/* The kernel's own default is as many files for half of the memory. */
+	if (size == 0)
+		snprintf(text, cap, "mode=1777");
+	else
+		snprintf(text, cap, "mode=1777,size=%llu,nr_inodes=%llu", size,
+		    size / BYTES_PER_FILE + 1);
 }
 
 static int

@@ -57,6 +57,8 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 		r->cpu_percent = l->cpu_percent;
 	r->open_files = l->open_files;
 	r->file_bytes = l->file_bytes;
+	if (!sandbox->landlock_only && view_has_dev(&sandbox->plan))
+		r->shm_bytes = l->shm_bytes;
 }
 
 static void
@@ -200,6 +202,7 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	write_limit(w, "cpuPercent", r->cpu_percent);
 	write_limit(w, "openFiles", r->open_files);
 	write_limit(w, "fileBytes", r->file_bytes);
+	write_limit(w, "shmBytes", r->shm_bytes);
 	json_end(w, '}');
 	write_counted(w, r);
 	json_key_begin(w, "watchedLimits", '[');

@@ -29,6 +29,7 @@ struct sandbox_report {
 	const char *unix_sockets; /* which the command may connect to */
 	char *cwd; /* owned: in place of what the policy hides; or NULL */
 	uint64_t pids, memory_bytes, open_files, file_bytes;
+	uint64_t shm_bytes; /* of its own /dev/shm */
 	uint32_t cpu_percent;
 };
 
