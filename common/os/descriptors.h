@@ -17,6 +17,22 @@ uint64_t descriptors_raise(uint64_t wanted);
  * raise. Safe after vfork(2). */
 void descriptors_restore(void);
 
+/* Returns the soft limit from before the first raise. */
+uint64_t descriptors_soft(void);
+
+/*
+ * Returns the most descriptors that a command of this program may have, less
+ * than half of its own. The kernel counts descriptors that are on their way
+ * through sockets for each user, against the soft limit of the process that
+ * sends: with as many as this program, a command could keep it from sending
+ * any.
+ */
+uint64_t descriptors_of_commands(void);
+
+/* Like descriptors_restore(), in a child that becomes such a command. Its hard
+ * limit is descriptors_of_commands(). Returns 0 or -errno. */
+int descriptors_restrict(void);
+
 /*
  * Reserves n descriptors, at most RESERVE_MAX, for operations that must not
  * fail for lack of one, however many are used otherwise. Called once; before

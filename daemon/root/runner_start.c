@@ -34,7 +34,10 @@ limit_resources(const struct control_user *s)
 		int resource;
 		uint64_t value;
 	} limits[] = {
-		{ "max-open-files", RLIMIT_NOFILE, s->max_open_files },
+		/* Of the runner: its commands have less than half. */
+		{ "max-open-files", RLIMIT_NOFILE,
+		    s->max_open_files > 0 ? 2 * (uint64_t)s->max_open_files + 2
+					  : 0 },
 		{ "max-cpu-time", RLIMIT_CPU, s->max_cpu_ms / 1000 },
 		{ "max-address-space", RLIMIT_AS, s->max_address_bytes },
 		{ "max-file-size", RLIMIT_FSIZE, s->max_file_bytes },

@@ -146,7 +146,10 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		if (setrlimit(RLIMIT_CORE, &old) < 0)
 			return -errno;
 	}
-	descriptors_restore();
+	*step = "limit of open files";
+	err = descriptors_restrict();
+	if (err < 0)
+		return err;
 	process_tree_set_mark(r->mark);
 	*step = "parent-death signal";
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -256,14 +256,17 @@ def memory_cgroup():
 
 
 @pytest.mark.skipif(not ROOT, reason="MEMORY LIMITS ARE NOT TESTED: this needs root")
-def test_killed_for_want_of_memory(spawn):
+def test_killed_for_want_of_memory(configured, user, mode):
+    """By its own group, or, where execd makes none, by the one that it was started in."""
     group = memory_cgroup()
     if group is None:
         pytest.skip("MEMORY LIMITS ARE NOT TESTED: no memory cgroup can be made here")
-    s = spawn()
+    limit = "command-memory-max = 128M\n" if mode == "root" else ""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\n[identity one]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest('t' * 40)}\n{limit}")
     try:
         (group / "cgroup.procs").write_text(str(s.pid))
-        c = s.ready()
+        c = s.connect(token="t" * 40).ready()
         c.sh("killed", "kill -9 $$")
         assert wait(c, "killed")["oomKilled"] is False
         c.sh("survivor", "sleep 100")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: ISC
 """The limit of open files: execd's own programs raise theirs, commands have the one that execd was started with."""
+import errno
 import os
 import resource
 
 import pytest
 
 from conftest import ROOT, Server, command, digest
+from test_ceiling import policy, work  # noqa: F401
 
 SOFT = 128  # a session with a few dozen commands takes more
 
@@ -40,6 +42,45 @@ def test_many_commands(narrow):
 def test_commands_have_the_old_limit(narrow):
     c = narrow.ready()
     assert c.run_sh("limit", "ulimit -Sn").stdout == f"{SOFT}\n"
+
+
+def test_a_command_has_less_than_half_of_its_runner(narrow, sandboxes, work):
+    c = narrow.ready()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most = hard // 2 - 1
+    assert c.run_sh("plain", "ulimit -Sn; ulimit -Hn").stdout == f"{SOFT}\n{most}\n"
+    m = c.start("held", ["/bin/sh", "-c", "ulimit -Sn; ulimit -Hn"], cwd=f"file://{work}", sandbox=policy(work))
+    held = min(most, 16384)
+    assert m["result"]["sandbox"]["enforced"]["limits"]["openFiles"] == held
+    assert c.finished("held").stdout == f"{SOFT}\n{held}\n"
+
+
+FILL = """
+import array, resource, socket, time
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+        for i in range(100):
+            pairs[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 250))])
+except OSError as e:
+    print(e.errno, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_descriptors_on_their_way_keep_nobody_from_starting(narrow, sandboxes, work):
+    """The kernel counts them for each user: a command that has as many under way as it may is no obstacle to its runner."""
+    c = narrow.ready()
+    c.start("full", ["/usr/bin/python3", "-c", FILL], cwd=f"file://{work}")
+    c.wait_output("full", f"{errno.ETOOMANYREFS}\n")
+    for n in range(2):
+        m = c.start(f"held{n}", ["/bin/echo", "in"], cwd=f"file://{work}", sandbox=policy(work))
+        assert "result" in m, m
+        assert c.finished(f"held{n}").stdout == "in\n"
+    c.terminate("full")
 
 
 TOKENS = "a" * 40, "b" * 40

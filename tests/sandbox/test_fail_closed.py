@@ -55,7 +55,6 @@ COLD = [
     ("chdir", "\"/\"", "refused"),
     ("prlimit64", "0, RLIMIT_CORE", "refused"),
     ("prlimit64", "0, RLIMIT_MSGQUEUE", "refused"),
-    ("prlimit64", "0, RLIMIT_NOFILE, NULL", "refused"),
     ("prlimit64", "0, RLIMIT_FSIZE, {", "refused"),
     ("prctl", "PR_CAPBSET_READ, CAP_CHOWN", "refused"),
     ("prctl", "PR_CAPBSET_DROP, CAP_CHOWN", "refused"),
@@ -107,7 +106,7 @@ WARM = [
     ("poll", "", "refused"),
     ("pipe2", "", "system"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER", "refused"),
-    ("prlimit64", "0, RLIMIT_NPROC", "refused"),
+    ("prlimit64", "0, RLIMIT_NOFILE, {", "refused"),
     # The init's own /proc, where it watches memory.
     ("fsmount", "", "refused"),
     ("chroot", "", "refused"),

@@ -85,20 +85,35 @@ set_limits(const struct sandbox_options *o)
 		err = set_limit(RLIMIT_RTPRIO, 0);
 	if (err == 0)
 		err = lower_limit(RLIMIT_MEMLOCK, MEMLOCK_BYTES);
-	if (err == 0)
-		err = lower_limit(RLIMIT_NOFILE, o->open_files);
 	return err < 0 ? err : lower_limit(RLIMIT_FSIZE, o->file_bytes);
 }
 
+static int
+limit_open_files(const struct sandbox_options *o)
+{
+	struct rlimit have;
+	int err = lower_limit(RLIMIT_NOFILE, o->open_files);
+
+	if (err < 0 || getrlimit(RLIMIT_NOFILE, &have) < 0)
+		return err < 0 ? err : -errno;
+	if (have.rlim_cur > o->open_files_soft)
+		have.rlim_cur = o->open_files_soft;
+	return setrlimit(RLIMIT_NOFILE, &have) < 0 ? -errno : 0;
+}
+
 /*
- * Sets the limits that apply to commands only, for use without control groups:
- * that of memory only where no init watches it. Returns 0 or -errno.
+ * Sets the limits that apply to commands only: that of open files, because who
+ * passes descriptors on needs a larger one (descriptors.h); and those for use
+ * without control groups, that of memory only where no init watches it. Returns
+ * 0 or -errno.
  */
 static int
 inside_limit_command(const struct inside *in)
 {
-	int err = lower_limit(RLIMIT_NPROC, in->options.processes);
+	int err = limit_open_files(&in->options);
 
+	if (err == 0)
+		err = lower_limit(RLIMIT_NPROC, in->options.processes);
 	if (err < 0 || in->watches_memory)
 		return err;
 	return lower_limit(RLIMIT_DATA, in->options.memory_bytes);

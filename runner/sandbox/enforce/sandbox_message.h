@@ -73,8 +73,9 @@ struct sandbox_options {
 	bool allow_32bit, allow_setid, allow_nested_userns, log;
 	/* of sandbox_limits */
 	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX];
-	uint64_t shm_bytes;  /* size of /dev/shm */
-	uint64_t open_files; /* RLIMIT_NOFILE */
+	uint64_t shm_bytes; /* size of /dev/shm */
+	/* RLIMIT_NOFILE of a command; the soft limit may be more */
+	uint64_t open_files, open_files_soft;
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
 	/* Used if no control groups count these; 0: no limit here. */
 	uint64_t processes; /* RLIMIT_NPROC */

@@ -6,10 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "descriptors.h"
 #include "landlock_only.h"
 #include "log.h"
 #include "log_limit.h"
 #include "util.h"
+
+uint64_t
+sandboxes_open_files(const struct sandbox_limits *l)
+{
+	uint64_t most = descriptors_of_commands();
+
+	return l->open_files > 0 && l->open_files < most ? l->open_files : most;
+}
 
 static struct sandbox_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
@@ -22,7 +31,8 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.allow_nested_userns = l->allow_nested_userns,
 		.try_proc = l->landlock_only && host->parent_death_signal,
 		.shm_bytes = l->shm_bytes,
-		.open_files = l->open_files,
+		.open_files = sandboxes_open_files(l),
+		.open_files_soft = descriptors_soft(),
 		.file_bytes = l->file_bytes,
 		/* Used where control groups do not exist. */
 		.processes =

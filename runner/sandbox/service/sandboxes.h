@@ -92,6 +92,9 @@ void sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
  */
 int sandboxes_refuse(const char *why, char *error);
 
+/* Returns how many open files a sandboxed command may have. */
+uint64_t sandboxes_open_files(const struct sandbox_limits *l);
+
 /* Tells whether a request without a context may run unsandboxed. */
 bool sandboxes_permit_none(const struct sandboxes *sb);
 
