@@ -610,12 +610,12 @@ static const struct layer layers[] = {
 	    .advise = advise_groups },
 	/* Either there are control groups, or the line before says more. */
 	{ "a limit on the processes of a command", false, false, try_controller,
-	    "without a pids controller, RLIMIT_NPROC limits sandboxed commands",
+	    "without a pids controller, RLIMIT_NPROC holds sandboxed commands to "
+	    "command-tasks-max, and nothing others",
 	    CGROUP_COUNTS_PIDS },
 	{ "a limit on the memory of a command", false, false, try_controller,
-	    "without a memory controller, a watch kills sandboxed commands "
-	    "that have more than command-memory-max resident; where it can see nothing "
-	    "(execd.conf(5)), RLIMIT_DATA holds each process",
+	    "without a memory controller, RLIMIT_DATA holds each process of a "
+	    "sandboxed command to command-memory-max, and nothing others",
 	    CGROUP_COUNTS_MEMORY },
 	{ "a limit on the processor time of a command", false, false,
 	    try_controller,

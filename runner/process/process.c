@@ -361,15 +361,6 @@ kill_inside(struct process *p)
 		kill_left_behind(p);
 }
 
-/* Tells whether its init has killed it for its memory. */
-static bool
-was_killed_by_watch(const struct process *p)
-{
-	uint64_t n;
-
-	return p->memory >= 0 && read(p->memory, &n, sizeof(n)) == sizeof(n);
-}
-
 /*
  * Without a group of its own, the kill that was counted may have hit another
  * command.
@@ -377,8 +368,6 @@ was_killed_by_watch(const struct process *p)
 static bool
 ran_out_of_memory(const struct process *p)
 {
-	if (was_killed_by_watch(p))
-		return true;
 	return p->group != NULL ? command_cgroup_ran_out_of_memory(p->group)
 				: cgroup_own_oom_kills() > p->oom_kills;
 }
@@ -452,7 +441,6 @@ process_start(struct process *p, struct event_base *base,
 	int err = prepare(p, groups, r, step);
 
 	*enforcing = r->sandbox != NULL;
-	p->memory = -1;
 	if (err < 0)
 		return err;
 	oom_before = p->group != NULL ? 0 : cgroup_own_oom_kills();
@@ -473,7 +461,6 @@ process_start(struct process *p, struct event_base *base,
 	p->elsewhere = res.elsewhere;
 	p->pid = p->leader = res.pid;
 	p->oom_kills = oom_before;
-	p->memory = res.memory;
 	process_state_init(&p->state, retention_bytes);
 	reaper_add(&p->watch, res.pid, ended);
 	p->sandbox = r->sandbox;
@@ -698,7 +685,4 @@ process_clear(struct process *p)
 	reaper_remove(&p->init);
 	input_clear(&p->input);
 	process_state_clear(&p->state);
-	if (p->memory >= 0)
-		close(p->memory);
-	p->memory = -1;
 }

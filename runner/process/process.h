@@ -96,7 +96,6 @@ struct process {
 	uint64_t signals;
 	/* count before it started (cgroup_own_oom_kills()) */
 	uint64_t oom_kills;
-	int memory; /* as in struct sandbox_started; -1: none */
 	bool oom_killed;
 };
 

@@ -250,9 +250,8 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.resolver = r->resolver };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
-	struct sandbox_started started;
-	int err = sandbox_start(
-	    r->sandbox, &command, stdio, r->group, &started, &answer);
+	int terminal, err = sandbox_start(r->sandbox, &command, stdio, r->group,
+			  &terminal, &answer);
 
 	/* Signals go to this pid and to -pid, so it must not be 1 or less. */
 	if (err == 0 && answer.command <= 1)
@@ -261,9 +260,8 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 	res->init = answer.init;
 	res->enforcing = answer.enforcing;
 	res->elsewhere = answer.elsewhere;
-	res->memory = started.memory;
-	if (err == 0 && started.terminal >= 0)
-		err = take_terminal(res, started.terminal);
+	if (err == 0 && terminal >= 0)
+		err = take_terminal(res, terminal);
 	if (err < 0)
 		*step = answer.step;
 	return err;
@@ -288,9 +286,8 @@ spawn(
 	struct child_ends c = { -1, -1, -1 };
 	int err;
 
-	*res = (struct spawn_result){
-		.pid = -1, .in = -1, .out = -1, .err = -1, .memory = -1
-	};
+	*res =
+	    (struct spawn_result){ .pid = -1, .in = -1, .out = -1, .err = -1 };
 	*step = r->tty ? "pseudo terminal" : "pipes";
 	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
 	if (err == 0) {
@@ -300,8 +297,7 @@ spawn(
 	}
 	close_all((int[]){ c.in, c.out, c.err }, 3);
 	if (err < 0)
-		close_all(
-		    (int[]){ res->in, res->out, res->err, res->memory }, 4);
+		close_all((int[]){ res->in, res->out, res->err }, 3);
 	return err;
 }
 

@@ -41,7 +41,6 @@ struct spawn_result {
 	int in;		/* our ends: CLOEXEC, non-blocking; -1: none */
 	int out;	/* tty: the master, and in is its duplicate */
 	int err;
-	int memory; /* sandboxed: as in struct sandbox_started */
 };
 
 /*

@@ -143,8 +143,8 @@ def test_only_what_is_his(delegated, user, work):
 
 def test_none(delegated, work):
     s, _ = delegated([])
-    s.wait_log("control groups: none is delegated to this user; resource limits and a watch of their memory hold "
-               "sandboxed commands")
+    s.wait_log("control groups: none is delegated to this user; resource limits hold sandboxed commands to "
+               "command-tasks-max and command-memory-max")
     assert s.connect().ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
 
 

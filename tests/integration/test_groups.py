@@ -243,10 +243,10 @@ def test_version_2(elsewhere, version_2, work, sandboxes):
             enforced = m["result"]["sandbox"]["enforced"]
             assert enforced["controlGroupLimits"] == [
                 name for n, name in (("pids", "processes"), ("memory", "memoryBytes")) if n in counted]
-            # Where no group does it, a resource limit holds processes, and a watch memory.
+            # Where no group does it, a resource limit holds each process.
             limits = pathlib.Path(f"/proc/{pids[0]}/limits").read_text()
             assert ("pids" in counted) or re.search(r"Max processes +512 ", limits), limits
-            assert enforced["watchedLimits"] == ([] if "memory" in counted else ["memoryBytes"])
+            assert ("memory" in counted) or re.search(rf"Max data size +{1 << 30} ", limits), limits
         c.request("process/terminate", {"processId": id})
         poll(lambda: not any(is_alive(p) for p in pids), what="end of all of it")
     # Some kernels kill at birth whoever is cloned into a group that was killed once.

@@ -127,7 +127,6 @@ def test_what_is_in_force_is_what_is_said(bare, where):
     assert run.answer["sandboxType"] == "linuxSeccomp"
     report = run.answer["sandbox"]
     assert report["enforced"]["fileSystem"] == report["enforced"]["network"] == "restricted"
-    assert report["enforced"]["watchedLimits"] == [], "there is no pid namespace with an init that sees all"
     assert report["enforced"]["landlockAbi"] >= 3 and report["asked"]["type"] == "managed"
     lines = r.stdout.splitlines()
     names = sorted(os.listdir("/proc/self/ns"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 """What a sandboxed command is held to, and what the answer to its start says about that, are the same thing: where
-the session's control group or a watch holds a limit, no resource limit of each process holds another one."""
+the session's control group holds a limit, no resource limit of each process holds another one."""
 import pathlib
 import re
 import subprocess
@@ -46,9 +46,8 @@ def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told):
     assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (4000, 16 << 30)
     plain = outside(limited)
     for name, row in KINDS.items():
-        assert not (name in enforced["controlGroupLimits"] and name in enforced["watchedLimits"]), name
-        if name in enforced["controlGroupLimits"] + enforced["watchedLimits"]:
-            assert held[row] == plain[row], f"{name}: a group or a watch holds it, and a resource limit besides"
+        if name in enforced["controlGroupLimits"]:
+            assert held[row] == plain[row], f"{name}: a group holds it, and a resource limit besides"
         else:
             assert held[row] == str(enforced["limits"][name]), f"{name}: nothing holds it"
 
@@ -60,7 +59,6 @@ def test_a_limit_that_nobody_set_is_none(client, sandboxes, work, user, mode):
     everybody = subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout.split("[limits]\n")[1]
     tasks = int(re.search(r"(?m)^tasks-max = (\d+)$", everybody)[1])
     enforced, held = start_one(client, work)
-    assert enforced["watchedLimits"] == []
     for name, of_all in ("processes", tasks), ("memoryBytes", memory_of_host(everybody)):
         assert enforced["limits"][name] == (of_all if name in enforced["controlGroupLimits"] else None), name
     plain = outside(client)
@@ -106,13 +104,13 @@ def own_group(server, client):
 
 
 def test_the_doctor_says_the_same(told, user, mode):
-    """What holds memory: a group, or a watch. The doctor of root speaks of root's commands."""
+    """What holds memory: a group, or a resource limit. The doctor of root speaks of root's commands."""
     argv = [str(EXECD), "doctor"]
     argv = [*argv, "--user", user.pw_name] if mode == "root" else as_user(user, argv)
     out = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
     line, = re.findall(r"^(.*a limit on the memory of a command.*)$", out, re.M)
     enforced, _ = told
-    assert ("a watch kills" in line) == ("memoryBytes" in enforced["watchedLimits"]), line
+    assert ("RLIMIT_DATA holds" in line) == ("memoryBytes" not in enforced["controlGroupLimits"]), line
     assert line.startswith("ok ") == ("memoryBytes" in enforced["controlGroupLimits"]), line
 
 

@@ -68,8 +68,6 @@ COLD = [
     ("clone", "child_stack=0x", "refused"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, {",
      {"ENOSYS": "runs", "EINVAL": "runs", "EBUSY": "runs"}),
-    # Before Linux 5.8 an init watches nobody, and each process is held instead.
-    ("fsopen", "", "runs"),
     # Landlock is the second lock: doc/sandbox.md C7, "go on" where there is none.
     ("landlock_create_ruleset", "NULL", {"ENOSYS": "runs"}),
     # The placeholders, which the runner makes.
@@ -107,9 +105,6 @@ WARM = [
     ("pipe2", "", "system"),
     ("seccomp", "SECCOMP_SET_MODE_FILTER", "refused"),
     ("prlimit64", "0, RLIMIT_NOFILE, {", "refused"),
-    # The init's own /proc, where it watches memory.
-    ("fsmount", "", "refused"),
-    ("chroot", "", "refused"),
     ("setsid", "", "system"),
     ("chdir", "", "system"),
     ("dup2", "", "system"),
@@ -307,23 +302,6 @@ def test_a_nest_that_cannot_be_built(bench, mode, user, call, args, outcome, err
 def test_a_keyring_that_is_refused(bench, mode, user, error):
     """systemd-nspawn and Docker's default filter answer EPERM."""
     check(bench, mode, user, False, "keyctl", "", error, "runs")
-
-
-@pytest.mark.parametrize("call, error", [("fsopen", "ENOSYS"), ("fsconfig", "EINVAL"), ("fsmount", "EPERM")])
-def test_an_init_that_can_see_nobody(bench, mode, user, call, error):
-    """Before Linux 5.8, or in a container: each process is held then, and the answer does not speak of a watch."""
-    if mode == "root":
-        pytest.skip("NOT TESTED: root's control groups hold memory")
-    shell = bench.shell(user)
-    tracer = Tracer(bench.prepare(shell, False), bench.place, "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when=1")
-    id = shell.id()
-    try:
-        m = bench.client.start(id, ["/bin/bash", "-c", "ulimit -d"], **shell.params())
-        r = bench.client.finished(id)
-    finally:
-        trace = tracer.stop()
-    assert "INJECTED" in trace and m["result"]["sandbox"]["enforced"]["watchedLimits"] == [], (trace, m)
-    assert r.stdout == f"{m['result']['sandbox']['enforced']['limits']['memoryBytes'] >> 10}\n"
 
 
 @pytest.mark.parametrize("error", ["ENOSYS", "EBUSY", "EPERM"])

@@ -98,7 +98,8 @@ static const struct need {
 	{ "processes", CGROUP_COUNTS_PIDS,
 	    "RLIMIT_NPROC holds sandboxed commands to command-tasks-max" },
 	{ "memory", CGROUP_COUNTS_MEMORY,
-	    "a watch holds sandboxed commands to command-memory-max" },
+	    "RLIMIT_DATA holds each process of sandboxed commands to "
+	    "command-memory-max" },
 	{ "processor time", CGROUP_COUNTS_CPU, "nothing limits it" },
 };
 
@@ -113,8 +114,8 @@ group_limits_log(bool root)
 {
 	if (controllers == 0 && !root) {
 		log_info("control groups: none is delegated to this user; "
-			 "resource limits and a watch of their memory hold "
-			 "sandboxed commands");
+			 "resource limits hold sandboxed commands to "
+			 "command-tasks-max and command-memory-max");
 		return;
 	}
 	for (size_t i = 0; i < nitems(needs); i++)

@@ -104,8 +104,7 @@ limit_open_files(const struct sandbox_options *o)
 /*
  * Sets the limits that apply to commands only: that of open files, because who
  * passes descriptors on needs a larger one (descriptors.h); and those for use
- * without control groups, that of memory only where no init watches it. Returns
- * 0 or -errno.
+ * without control groups. Returns 0 or -errno.
  */
 static int
 inside_limit_command(const struct inside *in)
@@ -114,9 +113,8 @@ inside_limit_command(const struct inside *in)
 
 	if (err == 0)
 		err = lower_limit(RLIMIT_NPROC, in->options.processes);
-	if (err < 0 || in->watches_memory)
-		return err;
-	return lower_limit(RLIMIT_DATA, in->options.memory_bytes);
+	return err < 0 ? err
+		       : lower_limit(RLIMIT_DATA, in->options.memory_bytes);
 }
 
 /*
@@ -314,7 +312,6 @@ struct start {
 	const struct sandbox_command *command; /* NULL: a helper */
 	int stdio[3];
 	int terminal; /* socket for the master of a new terminal */
-	int told;     /* eventfd of an init that watches memory, or -1 */
 	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
 	int group;		       /* its version 2 directory, or -1 */
 	bool born;   /* the intermediate process was cloned into `group` */
@@ -577,7 +574,7 @@ init(void *arg)
 {
 	const struct start *s = arg;
 
-	inside_init(s->in, s->ready[1], s->told);
+	inside_init(s->in, s->ready[1]);
 }
 
 static pid_t
@@ -726,8 +723,7 @@ inside_start(const struct inside *in, const struct sandbox_command *c,
 		s.joins[i] = c->joins & 1u << i ? *fds++ : -1;
 	if (s.joins[CGROUP_UNIFIED] >= 0)
 		s.group = *fds++;
-	s.terminal = c->tty ? *fds++ : -1;
-	s.told = in->watches_memory ? *fds : -1;
+	s.terminal = c->tty ? *fds : -1;
 	start(&s, a);
 }
 
@@ -735,11 +731,9 @@ void
 inside_serve(const struct inside *in, int channel, void (*run)(void),
     struct sandbox_answer *a)
 {
-	struct start s = { .in = in,
-		.channel = channel,
-		.run = run,
-		.group = -1,
-		.told = -1 };
+	struct start s = {
+		.in = in, .channel = channel, .run = run, .group = -1
+	};
 
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		s.joins[i] = -1;

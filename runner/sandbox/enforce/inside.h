@@ -31,7 +31,6 @@ struct inside {
 	size_t nwritable;
 	unsigned landlock_abi; /* of the kernel; 0: it has none */
 	bool landlock_empty;   /* and nothing to restrict in this policy */
-	bool watches_memory;   /* each init does (memory_watch.h) */
 	int channel;	       /* to the runner; it ends with the runner */
 };
 
@@ -83,11 +82,8 @@ int inside_drop(void);
  * Runs as pid 1 of a command's namespace: it reaps orphans until it is killed,
  * and everything in the namespace dies with it. It has no capability, no
  * directory and almost no system call. It writes one byte to the pipe `ready`
- * when it is locked down. With `told` (else -1), an eventfd, it watches the
- * memory of all processes in the namespace (memory_watch.h): if they have more
- * than memory_bytes, it writes 1 to `told` and kills them.
+ * when it is locked down.
  */
-void inside_init(const struct inside *in, int ready, int told)
-    __attribute__((noreturn));
+void inside_init(const struct inside *in, int ready) __attribute__((noreturn));
 
 #endif

@@ -25,7 +25,6 @@
 #include "inside.h"
 #include "log.h"
 #include "loopback.h"
-#include "memory_watch.h"
 #include "mounts.h"
 #include "own_ports.h"
 #include "sandbox_limits.h"
@@ -461,16 +460,6 @@ start_proxy(
 	return prepare_filters(o, &nothing, step);
 }
 
-/*
- * The sandbox sees the host's /proc here, and later what commands see. Without
- * a /proc in the view an init would get none.
- */
-static bool
-can_watch_memory(const struct sandbox_options *o)
-{
-	return o->memory_bytes > 0 && inside.proc && memory_watch_is_possible();
-}
-
 /* Without names a command that knows no proxy reaches nothing, as the answer to
  * its start says. */
 static bool
@@ -502,8 +491,6 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
-	if (err == 0)
-		inside.watches_memory = can_watch_memory(o);
 	if (err == 0)
 		open_handed(o, &handed);
 	if (err == 0)
@@ -540,7 +527,6 @@ take_build(struct buf_reader *r)
 	a.err = build(&o, &a);
 	a.landlock_abi = inside.landlock_abi;
 	a.landlock_empty = inside.landlock_empty;
-	a.watches_memory = inside.watches_memory;
 	a.loopback = inside.loopback;
 	a.own_unix = inside.connects && inside.loopback;
 	a.guards_ports = inside.connects && own_ports_any();
@@ -568,15 +554,13 @@ check(struct sandbox_answer *a)
 
 /*
  * Counts the descriptors of SANDBOX_START: three standard ones, one for each
- * hierarchy, the version 2 directory, the socket for a terminal, and the
- * eventfd of an init that watches memory.
+ * hierarchy, the version 2 directory, and the socket for a terminal.
  */
 static size_t
 fds_of(const struct sandbox_command *c)
 {
 	return 3 + (size_t)__builtin_popcount(c->joins) +
-	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0) +
-	       (inside.watches_memory ? 1 : 0);
+	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
 }
 
 static void

@@ -258,7 +258,6 @@ static const struct field answer_fields[] = {
 	FIELD_OF(sandbox_answer, landlock_empty),
 	FIELD_OF(sandbox_answer, no_namespaces),
 	FIELD_OF(sandbox_answer, no_proc),
-	FIELD_OF(sandbox_answer, watches_memory),
 	FIELD_OF(sandbox_answer, loopback),
 	FIELD_OF(sandbox_answer, own_unix),
 	FIELD_OF(sandbox_answer, guards_ports),

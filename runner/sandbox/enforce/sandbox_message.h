@@ -36,8 +36,7 @@ enum sandbox_message {
 	 * sandbox_command. The descriptors come in this order: stdin, stdout
 	 * and stderr; one for each hierarchy in `joins`; the directory of the
 	 * version 2 group, if it is joined; for a terminal a socket
-	 * (inside_terminal()); an eventfd, if watches_memory was answered
-	 * (inside_init()). Answers -ESTALE and `stale` if the view is no
+	 * (inside_terminal()). Answers -ESTALE and `stale` if the view is no
 	 * longer as it was built.
 	 */
 	SANDBOX_START = 2,
@@ -78,10 +77,8 @@ struct sandbox_options {
 	uint64_t open_files, open_files_soft;
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
 	/* Used if no control groups count these; 0: no limit here. */
-	uint64_t processes; /* RLIMIT_NPROC */
-	/* of a command and all it starts, by a watch; if there can be none, of
-	 * each process, by RLIMIT_DATA */
-	uint64_t memory_bytes;
+	uint64_t processes;    /* RLIMIT_NPROC */
+	uint64_t memory_bytes; /* RLIMIT_DATA, of each process */
 };
 
 /* After decoding, the vectors are owned and the strings lie in the message. */
@@ -107,7 +104,6 @@ struct sandbox_answer {
 				of the runner */
 	unsigned landlock_abi; /* SANDBOX_BUILD: the kernel's; 0: none */
 	bool landlock_empty;   /* SANDBOX_BUILD: it restricts nothing here */
-	bool watches_memory;   /* SANDBOX_BUILD: of each command */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
 	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -367,76 +366,34 @@ put_group(const struct group *g, int *fds, uint8_t *joins)
 	return n;
 }
 
-/* What a command gets besides its standard descriptors and its group. */
-struct extras {
-	int handover[2]; /* for a terminal; -1: none */
-	int memory;	 /* an eventfd; -1: none */
-};
-
-static int
-make_extras(struct extras *x, bool terminal, bool memory)
-{
-	int err;
-
-	*x = (struct extras){ { -1, -1 }, -1 };
-	if (terminal && (err = seqpacket_pair(x->handover)) < 0)
-		return err;
-	if (memory)
-		x->memory = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return memory && x->memory < 0 ? -errno : 0;
-}
-
-static size_t
-put_extras(const struct extras *x, int *fds)
-{
-	size_t n = 0;
-
-	if (x->handover[1] >= 0)
-		fds[n++] = x->handover[1];
-	if (x->memory >= 0)
-		fds[n++] = x->memory;
-	return n;
-}
-
-static void
-clear_extras(const struct extras *x)
-{
-	const int fds[] = { x->handover[0], x->handover[1], x->memory };
-
-	for (size_t i = 0; i < nitems(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-}
-
 int
 sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group,
-    struct sandbox_started *started, struct sandbox_answer *a)
+    const int stdio[3], const struct group *group, int *terminal,
+    struct sandbox_answer *a)
 {
 	int fds[SANDBOX_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
-	struct extras x;
+	int handover[2] = { -1, -1 };
 	size_t nfds = 3;
 	uint8_t joins = 0;
 	struct buf b;
-	int err = make_extras(&x, c->tty, n->watches_memory);
+	int err = c->tty ? seqpacket_pair(handover) : 0;
 
-	*started = (struct sandbox_started){ -1, -1 };
+	*terminal = -1;
 	if (err < 0) {
 		*a = (struct sandbox_answer){ .err = err, .step = "a socket" };
-		clear_extras(&x);
 		return err;
 	}
 	if (group != NULL)
 		nfds += put_group(group, fds + nfds, &joins);
-	nfds += put_extras(&x, fds + nfds);
+	if (c->tty)
+		fds[nfds++] = handover[1];
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_start_put(&b, c, joins);
 	err = sandbox_ask(n, &b, fds, nfds, a);
 	if (c->tty && err == 0)
-		started->terminal = inside_terminal_take(x.handover[0]);
-	if (err == 0)
-		started->memory = steal_fd(&x.memory);
-	clear_extras(&x);
+		*terminal = inside_terminal_take(handover[0]);
+	for (int i = 0; c->tty && i < 2; i++)
+		close(handover[i]);
 	if (err < 0 && a->stale)
 		retire(n);
 	return err;
@@ -505,7 +462,6 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	n->landlock_empty = a.landlock_empty;
-	n->watches_memory = a.watches_memory;
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
 	n->names = a.names;

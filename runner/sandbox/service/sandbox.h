@@ -40,7 +40,6 @@ struct sandbox {
 	bool landlock_empty;   /* it restricts nothing in this policy */
 	bool landlock_only;    /* no view and no namespaces */
 	bool no_proc;	       /* because none could have a /proc */
-	bool watches_memory;   /* of each command (memory_watch.h) */
 	bool loopback;	       /* a network namespace of its own */
 	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
 	bool names;	       /* commands may have a resolver of their own */
@@ -90,21 +89,17 @@ void sandbox_pool_clear(struct sandbox_pool *pool);
 int sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct sandbox **sandbox);
 
-/* Descriptors of a command that has started; the caller owns them. -1: none. */
-struct sandbox_started {
-	int terminal; /* the master of a terminal that the sandbox made */
-	int memory;   /* not 0 if its memory was the reason for a kill */
-};
-
 /*
  * Starts a command in the sandbox and in a control group (NULL: none), and
- * waits until exec has worked or failed. Returns 0 with *started, or -errno
- * with the answer's step. If the view was no longer intact, the sandbox is
- * stale afterwards, and another sandbox of the same plan may work.
+ * waits until exec has worked or failed. Returns 0 with *terminal, or -errno
+ * with the answer's step. *terminal is the master of a terminal that the
+ * sandbox made, which is the caller's, or -1. If the view was no longer intact,
+ * the sandbox is stale afterwards, and another sandbox of the same plan may
+ * work.
  */
 int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group,
-    struct sandbox_started *started, struct sandbox_answer *a);
+    const int stdio[3], const struct group *group, int *terminal,
+    struct sandbox_answer *a);
 
 /*
  * Tells whether the sandbox ended without carrying out the latest request, so

@@ -41,7 +41,6 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	r->controllers = sb->controllers;
 	r->landlock_abi = sandbox->landlock_empty ? 0 : sandbox->landlock_abi;
 	r->landlock_only = sandbox->landlock_only;
-	r->watches_memory = sandbox->watches_memory;
 	r->loopback = sandbox->loopback;
 	r->open = is_public(sb, &sandbox->plan);
 	r->unix_sockets = l->unix_sockets == SANDBOX_UNIX_ALLOW ? "all"
@@ -143,8 +142,8 @@ write_layers(struct json_writer *w, const struct sandbox_report *r)
 }
 
 /*
- * Writes the limits that a control group applies to a command as a whole. Those
- * that are neither here nor watched apply to each of its processes.
+ * Writes the limits that a control group applies to a command as a whole.
+ * Others apply to each of its processes.
  */
 static void
 write_counted(struct json_writer *w, const struct sandbox_report *r)
@@ -205,10 +204,6 @@ write_enforced(struct json_writer *w, const struct sandbox_report *r)
 	write_limit(w, "shmBytes", r->shm_bytes);
 	json_end(w, '}');
 	write_counted(w, r);
-	json_key_begin(w, "watchedLimits", '[');
-	if (r->watches_memory)
-		json_cstring(w, "memoryBytes");
-	json_end(w, ']');
 	if (r->cwd != NULL)
 		json_key_path(w, "cwd", r->cwd);
 	json_end(w, '}');

@@ -22,7 +22,6 @@ struct sandbox_report {
 	unsigned controllers; /* mask of enum cgroup_controller; 0: no groups */
 	unsigned landlock_abi; /* 0: none */
 	bool landlock_only;    /* no namespaces and no view */
-	bool watches_memory;   /* not a group, but the command's init */
 	bool loopback;	       /* a network namespace of its own */
 	bool names; /* a resolver leads programs that know no proxy to hosts */
 	bool open;  /* every public address, within the operator's lists */
