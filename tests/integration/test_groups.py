@@ -259,6 +259,21 @@ def test_version_2(elsewhere, version_2, work, sandboxes):
             s.wait_log(f"control groups: none here counts {what}; ")
 
 
+def test_a_sandboxed_command_sees_its_own_group(elsewhere, version_2, work, sandboxes):
+    """Nothing else of the hierarchy, and it changes nothing there."""
+    s = elsewhere(NO_VERSION_1)
+    c = s.connect(token="t").ready()
+    script = ("cd /sys/fs/cgroup && grep ^0: /proc/self/cgroup && cat cgroup.procs cgroup.type; "
+              "(echo 0 > cgroup.procs) 2>&1; mkdir x 2>&1; cat memory.max pids.max 2> /dev/null; :")
+    c.start("own", ["/bin/sh", "-c", script], cwd=f"file://{work}", sandbox=policy(work))
+    lines = c.finished("own").stdout.splitlines()
+    assert lines[0] == "0::/" and all(x.isdigit() for x in lines[1:lines.index("domain")]), lines
+    assert sum("Read-only file system" in x for x in lines) == 2, lines
+    counted = (mounts()[""] / "cgroup.controllers").read_text().split()
+    for name, limit in ("memory", 1 << 30), ("pids", 512):
+        assert name not in counted or str(limit) in lines[-2:], lines
+
+
 def test_requirements_that_no_group_holds(elsewhere, version_2, work, sandboxes):
     counted = (mounts()[""] / "cgroup.controllers").read_text().split()
     if "memory" in counted:

@@ -407,6 +407,8 @@ enter(struct start *s, int *ruleset)
 		err = view_mount_proc();
 	if (err < 0)
 		return err;
+	if (in->shows_group && s->joins[CGROUP_UNIFIED] >= 0)
+		view_mount_group();
 	s->step = "mounting its own resolv.conf";
 	if (s->command != NULL && s->command->resolver != 0)
 		err = view_mount_resolver(s->command->resolver);

@@ -31,6 +31,7 @@ struct inside {
 	size_t nwritable;
 	unsigned landlock_abi; /* of the kernel; 0: it has none */
 	bool landlock_empty;   /* and nothing to restrict in this policy */
+	bool shows_group;      /* each command its own (view_mount_group()) */
 	int channel;	       /* to the runner; it ends with the runner */
 };
 

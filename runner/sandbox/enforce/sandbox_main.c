@@ -490,6 +490,7 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	if (err == 0 && !inside.landlock_only)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
+	inside.shows_group = !inside.landlock_only && view_has_group(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
 	if (err == 0)
 		open_handed(o, &handed);

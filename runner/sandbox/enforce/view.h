@@ -72,6 +72,17 @@ int view_mount_resolver(uint32_t server);
  */
 int view_mount_terminals(void);
 
+/* Tells whether a command may see its control group. */
+bool view_has_group(const struct plan *plan);
+
+/*
+ * Mounts the version 2 group of the calling process, read-only, in the mount
+ * and cgroup namespace of one command: node, Go and the JVM look there how much
+ * they may take. Where that cannot be done, the directory stays empty. Makes
+ * only system calls.
+ */
+void view_mount_group(void);
+
 /*
  * Mounts /proc in the mount and pid namespace of one command, and covers what
  * shows or changes the host. Makes only system calls. Returns 0 or -errno.

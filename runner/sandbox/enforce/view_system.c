@@ -161,13 +161,28 @@ add_dev(struct view *v)
 
 /* --- /sys --------------------------------------------------------------- */
 
+#define GROUPS "/sys/fs/cgroup"
+
+bool
+view_has_group(const struct plan *plan)
+{
+	return plan->base != PLAN_BASE_EMPTY &&
+	       plan_access(plan, GROUPS) != SANDBOX_DENY;
+}
+
+void
+view_mount_group(void)
+{
+	mount("cgroup2", GROUPS, "cgroup2",
+	    MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
+}
+
 /* Covers these directories of /sys. A missing name is skipped. */
 static int
 cover_sys(struct view *v)
 {
 	static const char *const names[] = { "/sys/kernel/tracing",
-		"/sys/kernel/debug", "/sys/firmware", "/sys/fs/cgroup",
-		"/sys/power" };
+		"/sys/kernel/debug", "/sys/firmware", GROUPS, "/sys/power" };
 
 	for (size_t i = 0; i < nitems(names); i++) {
 		_cleanup_close_ int target = mounts_open(v->root, names[i]);
