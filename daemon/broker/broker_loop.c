@@ -56,19 +56,18 @@ stop_service(struct broker *m)
 	broker_leave(m);
 }
 
-/* Another broker reads the configuration. In a unit of its own, the broker is
- * restarted by systemd. */
+/* Another broker reads the configuration. Root starts it, or in a unit of its
+ * own the keeper; root then passes on where the result is told. */
 static void
-reload(struct broker *m)
+reload(struct broker *m, int told)
 {
 	if (m->conf->path == NULL) {
 		log_info("reload: there is no configuration file");
-	} else if (m->options->sessions == NULL) {
-		spawn_reload(-1);
-	} else {
-		broker_leave(m);
-		m->exit_code = EXIT_AGAIN;
+		return;
 	}
+	spawn_reload(told);
+	if (m->options->sessions != NULL)
+		keeper_ask_reload();
 }
 
 static void
@@ -80,7 +79,7 @@ signals_ready(struct event_source *source, uint32_t events)
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
 		switch (info.ssi_signo) {
 		case SIGHUP:
-			reload(m);
+			reload(m, -1);
 			break;
 		case SIGUSR1:
 			if (!broker_is_going(m))
@@ -314,6 +313,7 @@ request(struct broker *m, const uint8_t *packet, size_t len, int *fd)
 const struct broker_events broker_events = {
 	.stop = broker_stop,
 	.leave = broker_leave,
+	.reload = reload,
 	.reaped = reaped,
 	.request = request,
 	.frontend_gone = requests_forget,

@@ -8,6 +8,8 @@
 #ifndef BROKER_MAIN_H
 #define BROKER_MAIN_H
 
+#include <stdbool.h>
+
 struct broker;
 struct broker_events;
 
@@ -16,6 +18,23 @@ extern const struct broker_events broker_events;
 
 /* Runs until it is told to stop. Returns an enum exit_code. */
 int broker_run(struct broker *m);
+
+/* --- keeper.c ------------------------------------------------------------ */
+
+/*
+ * Where systemd starts the broker in a unit of its own, a process that hears
+ * nobody keeps it, and starts another one for a reload.
+ */
+
+/* Tells whether this process is a broker that is kept so. */
+bool keeper_found(void);
+
+/* Starts the broker with these arguments, and others for reloads. Returns only
+ * an enum exit_code of a failure; it ends as the last broker ends. */
+int keeper_run(char **argv);
+
+/* In the broker: asks for another one. */
+void keeper_ask_reload(void);
 
 /* --- broker_policy.c ---------------------------------------------------- */
 

@@ -394,7 +394,8 @@ begin(struct broker *m)
 			    m->conf->identities, m->conf->nidentities, &seal);
 	}
 	/* Whoever reads standard output got the URLs from an earlier broker. */
-	m->announced = spawn_has_served() && m->options->sessions == NULL;
+	m->announced = spawn_has_served() &&
+		       (m->options->sessions == NULL || spawn_is_reload());
 	return code != 0 ? code : detach_stdio(m);
 }
 
@@ -514,6 +515,8 @@ main(int argc, char **argv)
 	code = options_parse(&options, argc, argv);
 	if (code >= 0)
 		return code;
+	if (options.sessions != NULL && !options.check && !keeper_found())
+		return keeper_run(argv);
 	log_init(
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
@@ -547,7 +550,7 @@ main(int argc, char **argv)
 	code = serve(m);
 	if (m->leaving)
 		leave_lost_lines();
-	else
+	else if (options.sessions == NULL)
 		spawn_stop(code);
 	return code;
 }

@@ -11,8 +11,10 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,9 +32,10 @@
 #define ANSWER_MS      8000  /* then it is killed: 10 s after its last answer */
 #define LIST_MS	       30000 /* the time to read its configuration */
 #define LEAVE_MS       5000  /* the time to leave */
+#define ALONE_MS       10000 /* so long clients wait for a broker */
 
 static const struct broker_process none = {
-	.channel = -1, .events = -1, .text = -1
+	.pidfd = -1, .channel = -1, .events = -1, .text = -1
 };
 
 static bool
@@ -82,8 +85,12 @@ broker_reload(int *text)
 {
 	int err;
 
-	if (root.listener >= 0)
-		return; /* its own unit restarts it */
+	if (root.listener >= 0) {
+		/* Its own unit starts another one. */
+		dispose(&root.told, 1);
+		root.told = steal_fd(text);
+		return;
+	}
 	if (is_there(&root.next)) {
 		root.reload = true;
 		return;
@@ -114,6 +121,31 @@ is_owner(int fd, struct ucred *peer)
 	       st.st_uid == peer->uid;
 }
 
+/* Names the process, so that it can be killed. If it has ended since it
+ * connected, its number may be another's by now: that one is left alone, unless
+ * it is the broker's user's, who has nothing but brokers. Root is no broker. */
+static int
+open_peer(const struct ucred *peer)
+{
+	int fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+	char path[64], line[128];
+	unsigned uid = 0;
+	FILE *f;
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)peer->pid);
+	f = fopen(path, "re");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL &&
+	       sscanf(line, "Uid: %u", &uid) != 1)
+		continue;
+	if (f != NULL)
+		fclose(f);
+	if (uid == 0 || uid != peer->uid)
+		close(steal_fd(&fd));
+	return fd;
+}
+
 /* Only one broker may be on its way. */
 void
 broker_accept(void)
@@ -133,6 +165,8 @@ broker_accept(void)
 		return;
 	}
 	take_channel(&root.next, 0, fd);
+	root.next.pidfd = open_peer(&peer);
+	root.next.text = steal_fd(&root.told);
 }
 
 /* --- replacement -------------------------------------------------------- */
@@ -184,9 +218,16 @@ broker_lose(struct broker_process *b, const char *why)
 	if (why != NULL && is_there(b))
 		log_error(0, "broker %d %s: killing it", (int)b->pid, why);
 	hang_up(b);
-	if (b->pid > 0)
+	if (b->pid > 0) {
 		kill(b->pid, SIGKILL);
-	else if (b == &root.serving && root.next.state == BROKER_SEALED)
+		return;
+	}
+	if (b->pidfd >= 0) {
+		syscall(SYS_pidfd_send_signal, b->pidfd, SIGKILL, NULL, 0);
+		close(b->pidfd);
+	}
+	*b = none; /* its own unit waits for it */
+	if (b == &root.serving && root.next.state == BROKER_SEALED)
 		promote();
 }
 
@@ -378,6 +419,24 @@ start_when_due(int64_t now)
 	return root.restart_ms;
 }
 
+/* A broker of another unit is waited for. Whoever connects meanwhile waits with
+ * root, but not for ever: a balancer is to see that nobody serves. */
+static int64_t
+close_when_due(int64_t now)
+{
+	if (root.alone_ms < 0 || root.list == NULL)
+		return -1;
+	if (root.alone_ms == 0)
+		root.alone_ms = now;
+	if (now < root.alone_ms + ALONE_MS)
+		return root.alone_ms + ALONE_MS;
+	root.alone_ms = -1;
+	log_info("no broker for %d s: nobody listens until there is one",
+	    ALONE_MS / 1000);
+	list_hang_up(root.list);
+	return -1;
+}
+
 int64_t
 broker_watch(int64_t now)
 {
@@ -389,9 +448,10 @@ broker_watch(int64_t now)
 		root.reload = false;
 		broker_reload(&(int){ -1 });
 	}
-	if (!is_there(&root.serving) && !is_there(&root.next) &&
-	    root.listener < 0)
-		return start_when_due(now);
+	if (!is_there(&root.serving) && !is_there(&root.next))
+		return root.listener < 0 ? start_when_due(now)
+					 : close_when_due(now);
+	root.alone_ms = 0;
 	first = root.serving.channel >= 0 ? watch_serving(now) : -1;
 	second = watch_next(now);
 	return first < 0 || (second >= 0 && second < first) ? second : first;

@@ -75,6 +75,7 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 		.is_root = root.is_root,
 		.served = root.served,
 		.reload = b->reload,
+		.pid = (uint32_t)getpid(),
 	};
 	const struct control_begin *begin = payload;
 	const char *step = "";

@@ -37,6 +37,13 @@ hang_up(struct listed_place *p, const struct list *next)
 }
 
 void
+list_hang_up(struct list *l)
+{
+	for (size_t i = 0; i < l->nplaces; i++)
+		hang_up(&l->places[i], NULL);
+}
+
+void
 list_free(struct list *l, const struct list *next)
 {
 	if (l == NULL)

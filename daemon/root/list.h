@@ -37,6 +37,9 @@ struct list {
 	struct control_seal seal;
 };
 
+/* Nobody listens any more, until a later list says so. */
+void list_hang_up(struct list *l);
+
 /* Closes everything. Removes sockets from the file system on which the list
  * listens and `next` does not. l and next may be NULL. */
 void list_free(struct list *l, const struct list *next);

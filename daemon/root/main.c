@@ -33,8 +33,9 @@
 
 struct root root = { .programs = { { -1, -1, -1, -1 } },
 	.listener = -1,
-	.serving = { .channel = -1, .events = -1, .text = -1 },
-	.next = { .channel = -1, .events = -1, .text = -1 },
+	.told = -1,
+	.serving = { .pidfd = -1, .channel = -1, .events = -1, .text = -1 },
+	.next = { .pidfd = -1, .channel = -1, .events = -1, .text = -1 },
 	.exit_code = -1,
 	.replaceable = true };
 
@@ -281,6 +282,7 @@ static void
 save_broker(struct saved *s, struct broker_process *b)
 {
 	SAVE(s, b->pid);
+	saved_fd(s, &b->pidfd);
 	saved_fd(s, &b->channel);
 	saved_fd(s, &b->events);
 	SAVE(s, b->state);

@@ -28,7 +28,8 @@ enum broker_stage {
 };
 
 struct broker_process {
-	pid_t pid;	   /* 0: none, or a broker of another unit */
+	pid_t pid;	   /* 0: none, or a broker of another unit, */
+	int pidfd;	   /* which this names; -1: there is none */
 	int channel;	   /* its commands; -1: there is no channel */
 	int events;	   /* events for it, or -1 */
 	unsigned state;	   /* enum broker_stage */
@@ -47,6 +48,8 @@ struct root {
 	struct programs programs;
 	char **argv;  /* passed on to the broker unchanged */
 	int listener; /* where brokers of another unit connect */
+	int told;     /* where the next one tells what its reload did, or -1 */
+	int64_t alone_ms; /* since when there is none of them; 0: there is */
 	struct broker_process serving, next; /* `next` hears no clients */
 	struct list *list;		     /* the current one, or NULL */
 	bool begun;			     /* a broker has begun, */

@@ -13,7 +13,6 @@ enum exit_code {
 	EXIT_CONFIG = 3,
 	EXIT_PERMISSION = 4,
 	EXIT_UNENFORCEABLE = 5,
-	EXIT_AGAIN = 75, /* systemd restarts it (execd.service) */
 };
 
 #endif

@@ -95,6 +95,7 @@ struct control_spawn_ready {
 	uint8_t served;	      /* a broker before this one has served */
 	uint8_t reload;	      /* and does, until this one's list is whole */
 	uint8_t none;
+	uint32_t pid; /* of root's execd */
 };
 
 struct control_trusted {

@@ -402,8 +402,9 @@ def test_root_can_be_read_in_a_sitting():
     assert any(f.endswith("root/broker_commands.c") for f in files)
     total = sum(len(pathlib.Path(f).read_text().splitlines()) for f in files)
     # The aim is 3500 (doc/design.md); this is what it is, and it only falls. It rose once, by the rules of control
-    # groups version 2 (cgroup_claim.c), without which no session opened on a stock Debian.
-    assert total <= 5433, (total, sorted(files))
+    # groups version 2 (cgroup_claim.c), without which no session opened on a stock Debian, and by the descriptor
+    # that names a broker of another unit, without which one that hangs was not killed.
+    assert total <= 5501, (total, sorted(files))
     linked = subprocess.run(["ldd", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
     assert set(re.findall(r"^\t(\S+)", linked, re.M)) <= {"linux-vdso.so.1", "libc.so.6", "/lib64/ld-linux-x86-64.so.2",
                                                          "/lib/ld-linux-aarch64.so.1"}, linked

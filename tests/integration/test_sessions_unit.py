@@ -103,7 +103,7 @@ def server(sessions, user, directory):
 def test_commands_know_nothing_of_the_monitor_s_confinement(server, sessions, user):
     """What setpriv takes away here, and systemd there, is the broker's loss alone."""
     s = server()
-    broker = status(s.pid)
+    broker = status(s.broker)
     assert broker["NoNewPrivs"] == "1" and int(broker["CapEff"], 16) == 0 and broker["Seccomp"] == "2"
     c = s.connect(token="t").ready()
     out = c.run_sh("a", "id -u; id -G; grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; cat /proc/1/comm").stdout
@@ -112,7 +112,7 @@ def test_commands_know_nothing_of_the_monitor_s_confinement(server, sessions, us
         str(g) for g in os.getgrouplist(user.pw_name, user.pw_gid)}
     assert lines[2:] == [f"CapBnd:\t{status('self')['CapBnd']}", "NoNewPrivs:\t0", "Seccomp:\t0", "execd-runner"], out
     parent = int(status(s.runner(c))["PPid"])
-    assert parent == sessions.pid != s.pid
+    assert parent == sessions.pid not in (s.pid, s.broker)
     assert status(parent)["Name"] == "execd"
 
 
@@ -203,15 +203,16 @@ def test_root_is_gone(server, sessions, user):
     assert_nothing_left(user)
 
 
-@pytest.mark.parametrize("sig, code", [(signal.SIGTERM, 0), (signal.SIGHUP, 75), (signal.SIGKILL, -9)])
-def test_the_service_is_restarted(server, sessions, sig, code):
-    """systemctl restart execd; systemctl reload execd; and what systemd does when it crashed."""
+@pytest.mark.parametrize("sig, whom, code", [(signal.SIGTERM, "unit", 0), (signal.SIGKILL, "unit", -9),
+                                             (signal.SIGKILL, "broker", -9)])
+def test_the_service_is_restarted(server, sessions, sig, whom, code):
+    """systemctl restart execd, and what systemd does when it crashed."""
     s = server()
     c = s.connect(token="t").ready()
     runner = s.runner(c)
     c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
     c.wait_output("x", "one")
-    s.child.send_signal(sig)
+    os.kill(s.pid if whom == "unit" else s.broker, sig)
     assert s.child.wait(15) == code
     c.wait_closed()
     assert is_alive(runner)
@@ -228,8 +229,8 @@ def test_clients_wait_for_the_next_broker(server, sessions):
     c = s.connect(token="t").ready()
     c.sh("x", "i=0; while [ $i -lt 200 ]; do i=$((i + 1)); echo $i; sleep 0.002; done; echo over")
     c.wait_output("x", "3\n")
-    s.child.send_signal(signal.SIGHUP)
-    assert s.child.wait(15) == 75
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
     waiting = [socket.create_connection(("127.0.0.1", int(s.url.rsplit(":", 1)[1]))) for _ in range(3)]
     again = server()
     assert again.url == s.url
@@ -247,13 +248,104 @@ def test_clients_wait_for_the_next_broker(server, sessions):
     assert b"".join(base64.b64decode(x["chunk"]) for x in chunks) == b"".join(b"%d\n" % i for i in range(1, 201)) + b"over\n"
 
 
+class Connecting(threading.Thread):
+    """Connects again and again, and counts who is refused."""
+
+    def __init__(self, url):
+        super().__init__(daemon=True)
+        self.at = ("127.0.0.1", int(url.rsplit(":", 1)[1]))
+        self.tries = self.refused = 0
+        self.over = False
+        self.start()
+
+    def run(self):
+        while not self.over:
+            self.tries += 1
+            try:
+                socket.create_connection(self.at, timeout=20).close()
+            except ConnectionRefusedError:
+                self.refused += 1
+
+    def end(self):
+        self.over = True
+        self.join()
+        return self.refused
+
+
+@pytest.mark.parametrize("how", ["SIGHUP", "ctl"])
+def test_a_reload_is_no_restart(server, sessions, how):
+    """systemctl reload execd: another broker beside the first, and nobody is refused meanwhile."""
+    s = server(more="[limits]\ndetached-ttl = 5m\n")
+    c = s.connect(token="t").ready()
+    c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
+    c.wait_output("x", "one")
+    before, connecting = s.broker, Connecting(s.url)
+    for n in range(3):
+        s.path.write_text(s.path.read_text().replace(f"detached-ttl = {5 + n}m", f"detached-ttl = {6 + n}m"))
+        if how == "ctl":
+            socket_path = f"/run/execd/ctl.{sessions.pid}"
+            r = subprocess.run([EXECD, "ctl", "--socket", socket_path, "reload"], capture_output=True, text=True, timeout=30)
+            assert r.returncode == 0 and f"[limits] detached-ttl: {6 + n}m, was {5 + n}m" in r.stdout, r
+        else:
+            s.child.send_signal(signal.SIGHUP)
+        poll(lambda: s.broker != before and not is_alive(before), what="the next broker")
+        before = s.broker
+    assert connecting.end() == 0 and connecting.tries > 10
+    assert s.child.poll() is None, "the unit goes on"
+    d = s.connect(token="t").ready(resumeSessionId=c.session_id)
+    d.write("x", "two\n")
+    d.wait_output("x", "two\n")
+    assert s.log.count("[identity a]: commands run as") == 1, s.log
+
+
+def test_a_reload_that_is_refused(server, sessions):
+    s = server()
+    before, good = s.broker, s.path.read_text()
+    s.path.write_text(good + "nonsense\n")
+    r = subprocess.run([EXECD, "ctl", "--socket", f"/run/execd/ctl.{sessions.pid}", "reload"], capture_output=True,
+                       text=True, timeout=30)
+    assert r.returncode == 3 and f"{s.path}:" in r.stderr, r
+    assert s.broker == before and s.child.poll() is None
+    s.path.write_text(good)
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
+
+
+def test_a_stopped_broker(server, sessions):
+    """Root kills it by the descriptor that names who connected, and the unit ends as it did."""
+    s = server()
+    c = s.connect(token="t").ready()
+    os.kill(s.broker, signal.SIGSTOP)
+    assert s.child.wait(20) == -9
+    assert "does not answer: killing it" in sessions.log
+    server().connect(token="t").ready(resumeSessionId=c.session_id)
+
+
+def test_nobody_listens_for_ever(server, sessions):
+    """systemctl stop execd: a balancer sees it, after a while in which clients wait for a restart."""
+    s = server()
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
+    at = ("127.0.0.1", int(s.url.rsplit(":", 1)[1]))
+    socket.create_connection(at).close()
+
+    def refused():
+        try:
+            socket.create_connection(at).close()
+        except ConnectionRefusedError:
+            return True
+
+    poll(refused, what="no listener")
+    assert "no broker for 10 s" in sessions.log
+    server().connect(token="t").ready()
+
+
 def test_a_file_that_is_broken_when_the_next_broker_reads_it(server, sessions, user, directory):
     """The unit stops, as at any start; the sessions do not."""
     s = server()
     c = s.connect(token="t").ready()
     runner = s.runner(c)
-    s.child.send_signal(signal.SIGHUP)
-    assert s.child.wait(15) == 75
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
     good = s.path.read_text()
     s.path.write_text(good + "nonsense\n")
     r = subprocess.run([*AS_BROKER, BROKER, "-c", s.path, "--sessions", sessions.path], capture_output=True, text=True, timeout=20)
@@ -584,7 +676,10 @@ def test_the_system_calls_that_the_unit_allows_are_enough(systemd, sessions, use
         s.connect(s.urls[0], tls=tls)
     c.drop()
     os.kill(broker, signal.SIGHUP)
-    assert s.child.wait(20) == 75, "systemd starts another one, which has met no client"
+    s.wait_log("reload: nothing changed")
+    poll(lambda: s.log.count("front-end ") == 2, what="the next broker")
+    os.kill(broker, signal.SIGTERM)
+    assert s.child.wait(20) == 0
     called = set(re.findall(r"(?m)^\d+ +(?:<\.\.\. )?(\w+)[( ]", trace.read_text())) - {"resumed"}
     assert {"connect", "recvmsg", "epoll_wait"} <= called, called
     allowed = set()
@@ -627,14 +722,7 @@ def test_what_another_start_would_not_change_is_not_started_again(directory):
     assert subprocess.run([EXECD, "--no-such-flag"], capture_output=True).returncode == 2
 
 
-def test_a_reload_with_a_bad_file_fails_before_anything_is_told(server, user):
-    """systemctl reload runs these commands one after the other until one fails."""
-    s = server()
-    check, signal_ = settings("ExecReload")
-    assert check.endswith("/execd-broker -t --sessions /run/execd-sessions") and signal_ == "/bin/kill -HUP $MAINPID"
-    s.path.write_text(text(user).replace("[listener main]", "[listner main]"))
-    r = subprocess.run([EXECD, "-t", "-c", s.path], capture_output=True, text=True)
-    assert r.returncode == 3 and "unknown section `listner`" in r.stderr
-    s.path.write_text(text(user))
-    assert subprocess.run([EXECD, "-t", "-c", s.path]).returncode == 0
-    assert "reload" not in s.log
+def test_a_reload_waits_for_the_next_broker():
+    """It ends when that one serves, or fails with what is wrong (test_a_reload_that_is_refused)."""
+    assert [x.split("/")[-1] for x in settings("ExecReload")] == ["execd ctl reload"]
+    assert settings("ExecStartPre") == [], "its status is none that RestartPreventExitStatus looks at"

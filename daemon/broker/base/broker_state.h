@@ -42,6 +42,9 @@ struct broker_events {
 	void (*stop)(struct broker *m, int exit_code);
 	/* Another broker takes over the sessions. */
 	void (*leave)(struct broker *m);
+	/* One is wanted, to read the configuration. It tells the result to
+	 * `told`, which stays the caller's; -1: nobody. */
+	void (*reload)(struct broker *m, int told);
 	/* A child of root's execd has ended. */
 	void (*reaped)(struct broker *m, pid_t pid, int status);
 	/* The front-end sent a request, as for request_take(). Returns NULL, or

@@ -87,11 +87,7 @@ spawn_connect(const char *path)
 pid_t
 spawn_root_pid(void)
 {
-	socklen_t len = sizeof(struct ucred);
-	struct ucred peer = { .pid = 0 };
-
-	getsockopt(channel, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	return peer.pid;
+	return (pid_t)ready.pid;
 }
 
 static void __attribute__((noreturn)) give_up_on(int err, enum spawn_type type)

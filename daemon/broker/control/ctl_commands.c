@@ -557,10 +557,7 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	if (m->conf->path == NULL)
 		return ctl_refuse(
 		    r, "failed", "there is no configuration to reload\n");
-	if (m->options->sessions != NULL)
-		return ctl_refuse(
-		    r, "failed", "systemd reloads: systemctl reload execd\n");
-	spawn_reload(r->client->source.fd);
+	m->on->reload(r->broker, r->client->source.fd);
 	r->client->state = CTL_HANDED;
 	return 0;
 }
