@@ -97,8 +97,9 @@ struct execd_client {
 	/* When a proxy first said that it has no host, of those that said so
 	 * without a break; 0: the last attempt ended in another way. */
 	int64_t gone_ms;
-	bool said_gone; /* this attempt ended so */
-	uint64_t taken; /* stream_taken() at the last look */
+	bool said_gone;	   /* this attempt ended so */
+	bool session_over; /* the server said so when it closed */
+	uint64_t taken;	   /* stream_taken() at the last look */
 
 	/* lease.c */
 	struct lease lease;

@@ -173,6 +173,10 @@ lose(struct execd_client *c)
 		client_over(c, EXECD_FAILURE_LOST);
 		return;
 	}
+	if (c->session_over) {
+		client_over(c, EXECD_FAILURE_SESSION);
+		return;
+	}
 	client_set_state(c, EXECD_RESUMING);
 	c->link = LINK_WAIT;
 	c->retry_ms = c->lost_ms;

@@ -188,6 +188,18 @@ take_data(struct execd_client *c, const struct websocket_item *item)
 	return err;
 }
 
+/* The server says so when it ends the session itself, and then nothing is left
+ * to resume (execd-protocol(7)). */
+static bool
+ends_session(const struct websocket_item *item)
+{
+	static const char words[] = "session ended: ";
+	const size_t n = sizeof(words) - 1;
+
+	return item->close_code == WEBSOCKET_CLOSE_INTERNAL &&
+	       item->len >= 2 + n && memcmp(item->payload + 2, words, n) == 0;
+}
+
 static int
 take_item(struct execd_client *c, const struct websocket_item *item)
 {
@@ -198,6 +210,7 @@ take_item(struct execd_client *c, const struct websocket_item *item)
 		wire_control(c, WEBSOCKET_PONG, item->payload, item->len);
 		return 0;
 	case WEBSOCKET_EV_CLOSE:
+		c->session_over = ends_session(item);
 		client_set_error(c,
 		    "%s: the server closed the connection with code %u%s%.*s",
 		    c->options.url, item->close_code, item->len > 2 ? ": " : "",

@@ -121,7 +121,8 @@ watch_signals(struct broker *m)
 	return event_source_add(&m->signals, fd, EPOLLIN, signals_ready);
 }
 
-/* Ends everything. The loop returns when all children are gone. */
+/* Ends everything. The loop returns when all children are gone. The front-end
+ * stays until the last session has ended, so that each client hears why. */
 static void
 broker_stop(struct broker *m, int exit_code)
 {
@@ -132,9 +133,9 @@ broker_stop(struct broker *m, int exit_code)
 	m->exit_code = exit_code;
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		listener_close(m->conf->listeners[i]);
-	frontend_stop(m);
+	frontend_drain(m);
 	session_spare_drop_all(m);
-	session_terminate_all(m);
+	session_terminate_all(m, "the server is stopping");
 }
 
 /* Whoever sends clients here, as a load balancer, reads /readyz and stops; what
@@ -217,6 +218,8 @@ is_over(struct broker *m)
 	if (m->frontend->pid == 0)
 		return true;
 	if (m->frontend->control.fd >= 0) {
+		if (!m->leaving)
+			frontend_stop(m);
 		frontend_hang_up(m);
 		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
 	} else if (now_ms() >= m->frontend->restart_ms) {

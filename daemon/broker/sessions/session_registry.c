@@ -356,10 +356,19 @@ session_dismiss(struct broker *m, struct session *s)
 	TAILQ_INSERT_TAIL(&m->sessions->leaving, s, link);
 }
 
+struct termination {
+	struct broker *m;
+	const char *reason;
+};
+
 static void
 terminate_visit(struct table_node *node, void *arg)
 {
-	session_terminate(arg, TABLE_OBJECT(node, struct session, by_id));
+	struct session *s = TABLE_OBJECT(node, struct session, by_id);
+	const struct termination *t = arg;
+
+	session_end_reason(s, t->reason);
+	session_terminate(t->m, s);
 }
 
 /* Kills the runners that this broker cannot speak with. */
@@ -374,10 +383,12 @@ kill_visit(struct table_node *node, void *arg)
 }
 
 void
-session_terminate_all(struct broker *m)
+session_terminate_all(struct broker *m, const char *reason)
 {
+	struct termination t = { m, reason };
+
 	table_each(&m->sessions->by_pid, kill_visit, m);
-	table_each(&m->sessions->by_id, terminate_visit, m);
+	table_each(&m->sessions->by_id, terminate_visit, &t);
 }
 
 /* A fault of the runner itself. Whoever caused it may try again. */

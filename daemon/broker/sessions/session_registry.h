@@ -287,7 +287,7 @@ void session_end_reason(struct session *s, const char *reason);
  * told to end. Otherwise the last output of the commands would come first, and
  * look complete. */
 void session_dismiss(struct broker *m, struct session *s);
-void session_terminate_all(struct broker *m);
+void session_terminate_all(struct broker *m, const char *reason);
 
 /* A child with that pid ended with that wait status; it may be no runner. */
 void session_reap(struct broker *m, pid_t pid, int status);
