@@ -74,14 +74,14 @@ bind_path(int fd, const struct control_place *p)
 }
 
 static int
-bind_address(int fd, const struct sockaddr_in6 *a)
+bind_address(int fd, const struct sockaddr_in6 *a, bool ipv6_only)
 {
 	bool v6 = a->sin6_family == AF_INET6;
-	int on = 1;
+	int on = 1, only = ipv6_only;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (v6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	return bind(fd, (const struct sockaddr *)a,
 		   v6 ? sizeof(*a) : sizeof(struct sockaddr_in)) < 0
 		   ? -errno
@@ -103,7 +103,7 @@ open_listener(const struct control_place *p)
 	    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	err = path ? bind_path(fd, p) : bind_address(fd, &a);
+	err = path ? bind_path(fd, p) : bind_address(fd, &a, p->ipv6_only);
 	if (err == 0 && listen(fd, LISTEN_BACKLOG) < 0)
 		err = -errno;
 	return err < 0 ? err : steal_fd(&fd);

@@ -127,7 +127,8 @@ struct control_place {
 	char name[CONTROL_PLACE_MAX];
 	uint8_t address[CONTROL_ADDRESS_BYTES]; /* sockaddr; of a path: none */
 	char path[CONTROL_PATH_MAX];
-	uint8_t none[3];
+	uint8_t ipv6_only; /* [::] leaves IPv4 to others */
+	uint8_t none[2];
 	uint32_t mode, gid; /* of a listener's path */
 };
 

@@ -31,6 +31,19 @@ def test_several_at_once(configured, user, directory):
         ready(s, url)
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/net/if_inet6"), reason="NO IPv6: this host has none")
+@pytest.mark.parametrize("only", ["", "ipv6-only = no\n", "ipv6-only = yes\n"])
+def test_every_address(configured, user, only):
+    s = configured(f"[listener all]\naddress = ws://[::]:0\n{only}" + identity(user))
+    port = s.url.rsplit(":", 1)[1]
+    ready(s, f"ws://[::1]:{port}")
+    if only.endswith("yes\n"):
+        with pytest.raises(ConnectionRefusedError):
+            s.connect(f"ws://127.0.0.1:{port}", token="t")
+    else:
+        ready(s, f"ws://127.0.0.1:{port}")
+
+
 def test_flags_take_several(mode, user, spawn, directory):
     s = spawn("--listen", f"unix:{directory}/sock")
     line = s.child.stdout.readline().decode().strip()

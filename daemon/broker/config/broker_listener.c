@@ -224,8 +224,8 @@ name_place(const struct listener *l, char name[CONTROL_PLACE_MAX])
 	size_t len = strlen(l->address);
 	bool any_port = len > 2 && strcmp(l->address + len - 2, ":0") == 0;
 
-	snprintf(name, CONTROL_PLACE_MAX, "%.150s %.48s", l->address,
-	    any_port ? l->name : "");
+	snprintf(name, CONTROL_PLACE_MAX, "%.150s %.48s%s", l->address,
+	    any_port ? l->name : "", l->ipv6_only ? " 6" : "");
 }
 
 static int
@@ -237,7 +237,8 @@ describe_place(const struct listener *l, struct control_place *p)
 
 	*p = (struct control_place){ .kind = PLACE_LISTENER,
 		.mode = l->mode == CONF_MODE_UNSET ? 0600 : l->mode,
-		.gid = CONTROL_GID_NONE };
+		.gid = CONTROL_GID_NONE,
+		.ipv6_only = l->ipv6_only };
 	if (parse_address(l->address, &scheme, &a) < 0)
 		return -EINVAL;
 	if (l->group != NULL && (gr = getgrnam(l->group)) == NULL)

@@ -31,6 +31,7 @@ struct listener {
 	char *certificate, *certificate_key, *client_ca, *client_crl;
 	uint32_t mode; /* of the file of an ADDRESS_UNIX */
 	char *group;
+	bool ipv6_only; /* of [::] */
 	/* identities that are accepted; none: every identity */
 	struct strings identities;
 	/* identities that may read /metrics; none: whoever connects */

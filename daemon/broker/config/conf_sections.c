@@ -379,6 +379,7 @@ static const struct conf_key listener_keys[] = {
 	KEY("client-crl", conf_path, client_crl),
 	KEY("mode", conf_mode, mode),
 	KEY("group", conf_string, group),
+	KEY("ipv6-only", conf_bool, ipv6_only),
 	KEY("identities", conf_words, identities),
 	KEY("operators", conf_words, operators),
 	KEY("trusted-proxy", conf_nets, trusted_proxies),
