@@ -484,7 +484,7 @@ commands_run(struct event_base *event_base, char **env)
 		log_fatal("control channel: no event");
 	loop_add(control, NULL);
 	/* Each process needs up to four descriptors. */
-	descriptors_raise(UINT64_MAX);
+	descriptors_raise_all();
 	/* Processes of the same user must not read or control this one. */
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);

@@ -33,7 +33,8 @@ struct cgroup_limits {
 	uint64_t memory_bytes;
 	bool may_swap;	      /* what is swapped out does not count as memory */
 	uint32_t cpu_percent; /* of one processor, in each tenth of a second */
-	/* shares among the groups beside it, from 1 to 10000; version 2 */
+	/* shares among the groups beside it, from 1 to 10000; of io only in
+	 * version 2 */
 	uint32_t cpu_weight, io_weight;
 	/* version 2: when memory runs out, all members are killed */
 	bool end_together;

@@ -188,6 +188,28 @@ limit_cpu(const struct cgroup *c, uint32_t percent)
 	return err == -EINVAL ? 0 : err;
 }
 
+/* In version 1 who has no weight has 1024 shares. */
+static int
+weigh_cpu(const struct cgroup *c, uint64_t weight)
+{
+	int v1 = c->dirs[CGROUP_CPU], v2 = c->dirs[CGROUP_UNIFIED];
+
+	return weight == 0 ? 0
+	       : v1 < 0	   ? write_number(v2, "cpu.weight", weight)
+			: write_number(v1, "cpu.shares", weight * 1024 / 100);
+}
+
+/* The file's name depends on who schedules the disks. */
+static int
+weigh_io(const struct cgroup *c, uint64_t weight)
+{
+	int dir = c->dirs[CGROUP_UNIFIED];
+	int err = weight == 0 ? 0 : write_number(dir, "io.weight", weight);
+
+	return err == -ENOENT ? write_number(dir, "io.bfq.weight", weight)
+			      : err;
+}
+
 int
 cgroup_limit(
     const struct cgroup *c, const struct cgroup_limits *l, unsigned controllers)
@@ -202,5 +224,9 @@ cgroup_limit(
 		err = end_together(c);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
 		err = limit_cpu(c, l->cpu_percent);
+	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
+		err = weigh_cpu(c, l->cpu_weight);
+	if (err == 0 && controllers & CGROUP_COUNTS_IO)
+		err = weigh_io(c, l->io_weight);
 	return err;
 }

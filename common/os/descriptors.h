@@ -17,7 +17,9 @@ uint64_t descriptors_raise(uint64_t wanted);
  * raise. Safe after vfork(2). */
 void descriptors_restore(void);
 
-/* Returns the soft limit from before the first raise. */
+/* Raises the soft limit of a program that starts commands as far as it may.
+ * descriptors_soft() returns the one from before, or that of now. */
+void descriptors_raise_all(void);
 uint64_t descriptors_soft(void);
 
 /*

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* A reserve of descriptors. Apart, because root's execd has none. */
+/* A reserve of descriptors, and what is left to commands. Apart, because root's
+ * execd has neither. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "descriptors.h"
@@ -36,4 +39,49 @@ reserve_keep(void)
 	for (size_t i = 0; i < nitems(reserved); i++)
 		if (reserved[i] < 0)
 			reserved[i] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
+}
+
+static uint64_t soft; /* 0: it was never raised */
+
+void
+descriptors_raise_all(void)
+{
+	soft = descriptors_soft();
+	descriptors_raise(UINT64_MAX);
+}
+
+uint64_t
+descriptors_soft(void)
+{
+	struct rlimit r;
+
+	return soft > 0				   ? soft
+	       : getrlimit(RLIMIT_NOFILE, &r) == 0 ? r.rlim_cur
+						   : 0;
+}
+
+uint64_t
+descriptors_of_commands(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur < 4
+		   ? 1
+		   : r.rlim_cur / 2 - 1;
+}
+
+int
+descriptors_restrict(void)
+{
+	rlim_t most = descriptors_of_commands();
+	struct rlimit r;
+
+	descriptors_restore();
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+		return -errno;
+	if (r.rlim_max > most)
+		r.rlim_max = most;
+	if (r.rlim_cur > r.rlim_max)
+		r.rlim_cur = r.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &r) < 0 ? -errno : 0;
 }

@@ -165,6 +165,30 @@ test_limits_of_version_1(void **state)
 	check(top, "memory.memsw.limit_in_bytes", "");
 }
 
+static void
+test_weights(void **state)
+{
+	const struct cgroup_limits l = { .cpu_weight = 50, .io_weight = 10000 };
+	struct cgroup c = CGROUP_NONE;
+
+	c.dirs[CGROUP_UNIFIED] = top;
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_CPU), -ENOENT);
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_IO), -ENOENT);
+	put(top, "cpu.weight", "");
+	put(top, "io.bfq.weight", "");
+	assert_int_equal(
+	    cgroup_limit(&c, &l, CGROUP_COUNTS_CPU | CGROUP_COUNTS_IO), 0);
+	check(top, "cpu.weight", "50");
+	check(top, "io.bfq.weight", "10000");
+	put(top, "io.weight", "");
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_IO), 0);
+	check(top, "io.weight", "10000");
+	c.dirs[CGROUP_CPU] = top;
+	put(top, "cpu.shares", "");
+	assert_int_equal(cgroup_limit(&c, &l, CGROUP_COUNTS_CPU), 0);
+	check(top, "cpu.shares", "512");
+}
+
 /* Version 1 counts where the hierarchy is, version 2 what is handed down. */
 static void
 test_controllers(void **state)
@@ -333,6 +357,7 @@ main(void)
 		cmocka_unit_test(test_a_name_that_is_taken),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_limits_of_version_1),
+		cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_controllers),
 		cmocka_unit_test(test_handing_down),
 		cmocka_unit_test(test_a_group_that_cannot_be_joined),
