@@ -324,6 +324,7 @@ find_root(const struct path_map *m, struct slice text, struct slice *rest,
 	struct slice after, more, name;
 
 	*above = false;
+	*rest = text;
 	for (size_t i = 0; i < m->count; i++) {
 		const struct path_map_root *root = &m->roots[i];
 

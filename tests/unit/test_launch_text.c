@@ -288,12 +288,12 @@ test_dacls(void **state)
 	buf_init(&b, 4096);
 	launch_put_dacl(&b, "GR", &nobody);
 	buf_put_u8(&b, 0);
-	assert_string_equal(b.data, "D:P(A;;GR;;;OW)");
+	assert_string_equal((char *)b.data, "D:P(A;;GR;;;OW)");
 	buf_clear(&b);
 	launch_put_dacl(&b, "GA", &command.sids);
 	buf_put_u8(&b, 0);
 	assert_string_equal(
-	    b.data, "D:P(A;;GA;;;OW)(A;;GA;;;S-1-2)(A;;GA;;;S-3)");
+	    (char *)b.data, "D:P(A;;GA;;;OW)(A;;GA;;;S-1-2)(A;;GA;;;S-3)");
 	buf_clear(&b);
 }
 
