@@ -38,6 +38,8 @@ struct cgroup_limits {
 	uint32_t cpu_weight, io_weight;
 	/* version 2: when memory runs out, all members are killed */
 	bool end_together;
+	/* the group may have had others: what is 0 is taken back */
+	bool again;
 };
 
 /* The directories of one group; -1 where the host has no such hierarchy. */

@@ -30,8 +30,8 @@
  */
 #define PREFIX "execd-"
 
-/* Groups below base: of an identity, of a session, of a command. */
-#define LEVELS 3
+/* Groups below base: of all sessions, of an identity, a session, a command. */
+#define LEVELS 4
 
 /* Names of groups that are tried before giving up. */
 #define CLAIMS_MAX 100

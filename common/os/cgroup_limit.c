@@ -126,24 +126,31 @@ write_optional(int dir, const char *name, uint64_t value)
 }
 
 static int
-limit_pids(const struct cgroup *c, uint64_t pids)
+limit_pids(const struct cgroup *c, uint64_t pids, bool again)
 {
 	int v1 = c->dirs[CGROUP_PIDS];
+	int dir = v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED];
 
-	return pids == 0 ? 0
-			 : write_number(v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED],
-			       "pids.max", pids);
+	if (pids > 0)
+		return write_number(dir, "pids.max", pids);
+	return again ? write_whole(dir, "pids.max", "max") : 0;
 }
 
 /* Memory is limited together with swap, so that a group cannot exceed its limit
  * by swapping. */
 static int
-limit_memory(const struct cgroup *c, uint64_t bytes, bool may_swap)
+limit_memory(const struct cgroup *c, uint64_t bytes, bool may_swap, bool again)
 {
 	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
 
-	if (bytes == 0)
+	if (bytes == 0 && !again)
 		return 0;
+	/* Else version 1 refuses a limit above the one with swap. */
+	if (v1 >= 0 && again)
+		(void)write_whole(v1, "memory.memsw.limit_in_bytes", "-1");
+	if (bytes == 0)
+		return v1 >= 0 ? write_whole(v1, "memory.limit_in_bytes", "-1")
+			       : write_whole(v2, "memory.max", "max");
 	if (v1 >= 0) {
 		err = write_number(v1, "memory.limit_in_bytes", bytes);
 		return err < 0 || may_swap
@@ -167,14 +174,18 @@ end_together(const struct cgroup *c)
 }
 
 static int
-limit_cpu(const struct cgroup *c, uint32_t percent)
+limit_cpu(const struct cgroup *c, uint32_t percent, bool again)
 {
 	uint64_t quota_us = (uint64_t)percent * (CPU_PERIOD_US / 100);
 	int v1 = c->dirs[CGROUP_CPU], err;
 	char text[64];
 
-	if (percent == 0)
+	if (percent == 0 && !again)
 		return 0;
+	if (percent == 0)
+		return v1 < 0 ? write_whole(
+				    c->dirs[CGROUP_UNIFIED], "cpu.max", "max")
+			      : write_whole(v1, "cpu.cfs_quota_us", "-1");
 	if (v1 < 0) {
 		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)quota_us, CPU_PERIOD_US);
@@ -217,13 +228,13 @@ cgroup_limit(
 	int err = 0;
 
 	if (controllers & CGROUP_COUNTS_PIDS)
-		err = limit_pids(c, l->pids);
+		err = limit_pids(c, l->pids, l->again);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
-		err = limit_memory(c, l->memory_bytes, l->may_swap);
+		err = limit_memory(c, l->memory_bytes, l->may_swap, l->again);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY && l->end_together)
 		err = end_together(c);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
-		err = limit_cpu(c, l->cpu_percent);
+		err = limit_cpu(c, l->cpu_percent, l->again);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
 		err = weigh_cpu(c, l->cpu_weight);
 	if (err == 0 && controllers & CGROUP_COUNTS_IO)

@@ -24,6 +24,7 @@
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"
+#include "session_cgroup.h"
 #include "util.h"
 
 #define RESTART_MS     200   /* doubled at each failure in a row; the first */
@@ -193,6 +194,9 @@ promote(void)
 	root.list = root.serving.list;
 	root.serving.list = NULL;
 	list_free(old, root.list);
+	session_cgroup_limit_all(&root.list->seal);
+	for (size_t i = 0; i < root.list->nusers; i++)
+		session_cgroup_limit(&root.list->users[i].who);
 	runners_change_hands();
 	root.serving.ping_ms = now_ms() + PING_MS;
 	broker_commands_serve(&root.serving);

@@ -62,6 +62,7 @@ save_one(struct saved *s, struct kept *k)
 	SAVE(s, k->orphan);
 	SAVE(s, k->what.uid);
 	SAVE(s, k->what.group);
+	SAVE(s, k->what.identity_group);
 	saved_text(s, k->what.session_id, sizeof(k->what.session_id));
 	saved_text(s, k->what.name, sizeof(k->what.name));
 }
@@ -87,21 +88,21 @@ runners_save(struct saved *s)
 
 /* Returns the pid, or -errno with the step that failed. */
 static pid_t
-run(const struct spawn_user *o, uint64_t group, int control_fd,
-    struct cgroup *cgroup, const char **step)
+run(const struct spawn_user *o, uint64_t group, uint64_t *identity,
+    int control_fd, struct cgroup *cgroup, const char **step)
 {
 	pid_t pid;
 	int err;
 
 	*step = "making the session's control group";
-	err = session_cgroup_for(&o->who, group, cgroup);
+	err = session_cgroup_for(&o->who, group, identity, cgroup);
 	if (err < 0)
 		return err;
 	*step = "starting the runner";
 	pid = spawn_runner(o, group, control_fd, cgroup);
 	if (pid < 0) {
 		cgroup_close(cgroup);
-		session_cgroup_close(group);
+		session_cgroup_close(o->who.name, group);
 	}
 	return pid;
 }
@@ -119,7 +120,8 @@ runners_start(const struct spawn_user *o, const struct control_start *start,
 
 	if (err == 0) {
 		answer->group = ++groups_made;
-		pid = run(o, answer->group, pair[1], &cgroup, &step);
+		pid = run(o, answer->group, &answer->identity_group, pair[1],
+		    &cgroup, &step);
 		close(pair[1]);
 		if (pid < 0)
 			close(pair[0]);
@@ -130,6 +132,7 @@ runners_start(const struct spawn_user *o, const struct control_start *start,
 	k = keep(pid, pair[0]);
 	k->what.uid = o->who.uid;
 	k->what.group = answer->group;
+	k->what.identity_group = answer->identity_group;
 	memcpy(
 	    k->what.session_id, start->session_id, sizeof(k->what.session_id));
 	memcpy(k->what.name, o->who.name, sizeof(k->what.name));
@@ -191,7 +194,7 @@ forget(struct kept *k)
 	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 	if (!k->program)
-		session_cgroup_close(k->what.group);
+		session_cgroup_close(k->what.name, k->what.group);
 	if (k->control_fd >= 0)
 		close(k->control_fd);
 	TAILQ_REMOVE(&runners, k, link);

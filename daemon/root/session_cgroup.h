@@ -21,12 +21,18 @@ unsigned session_cgroup_controllers(void);
 /* Removes what session_cgroup_init() made. */
 void session_cgroup_clear(void);
 
+/* Sets what all sessions together may have, and what those of an identity may
+ * have that has some; for each list that comes into force. */
+void session_cgroup_limit_all(const struct control_seal *seal);
+void session_cgroup_limit(const struct control_user *user);
+
 /* Makes the group of that number for a session, in which its user may make
- * others. The directories are the caller's; there are none if the host has
- * none. Returns 0 with all limits in force that session_cgroup_controllers()
- * names, or -errno; -EOPNOTSUPP if the host cannot enforce a limit. */
-int session_cgroup_for(
-    const struct control_user *user, uint64_t number, struct cgroup *c);
+ * others, in the group of its identity, whose number is *identity. The
+ * directories are the caller's; there are none if the host has none. Returns 0
+ * with all limits in force that session_cgroup_controllers() names, or -errno;
+ * -EOPNOTSUPP if the host cannot enforce a limit. */
+int session_cgroup_for(const struct control_user *user, uint64_t number,
+    uint64_t *identity, struct cgroup *c);
 
 /* Moves the calling process, which becomes the runner, into the session's
  * group. Returns 0 or -errno. */
@@ -36,6 +42,6 @@ struct saved;
 void session_cgroup_save(struct saved *s);
 
 /* The session is over: kills remaining processes, and removes its groups. */
-void session_cgroup_close(uint64_t number);
+void session_cgroup_close(const char *identity, uint64_t number);
 
 #endif

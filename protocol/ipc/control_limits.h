@@ -19,6 +19,8 @@
 /* The names of control groups of sessions: this prefix and a number. They
  * contain no session id, because local users can see them. */
 #define SESSION_GROUP_PREFIX "session-"
+/* of the group that has all sessions of an identity in it */
+#define IDENTITY_GROUP_PREFIX "identity-"
 #define CONTROL_STRING_MAX   1024
 #define CONTROL_PATH_MAP_MAX 2048 /* PATH_MAP_TEXT_MAX */
 /* the variable that has the path map in a file helper's environment */

@@ -181,6 +181,7 @@ struct control_runner_started {
 	uint8_t cgroups; /* bits: which enum cgroup_hierarchy travel along */
 	uint8_t none[7];
 	uint64_t group; /* of the session: SESSION_GROUP_PREFIX and this */
+	uint64_t identity_group; /* IDENTITY_GROUP_PREFIX and this, around it */
 };
 
 struct control_number {
@@ -220,7 +221,7 @@ struct control_next {
 struct control_kept {
 	uint32_t pid; /* 0: there are no more */
 	uint32_t uid;
-	uint64_t group; /* as in STARTED */
+	uint64_t group, identity_group; /* as in STARTED */
 	char session_id[CONTROL_SESSION_ID_MAX];
 	char name[CONTROL_IDENTITY_MAX];
 };

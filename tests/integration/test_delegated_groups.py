@@ -101,7 +101,7 @@ def test_version_1(delegated, user, work):
     c = s.connect().ready()
     runner = groups(s.runner(c))
     # Nobody limits processor time: no group for it.
-    assert all(re.search(f"/{name}$" if h == "cpu" else rf"/{name}/execd-{s.pid}/session-\d+$", runner[h])
+    assert all(re.search(f"/{name}$" if h == "cpu" else rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+$", runner[h])
                for h in there), runner
     for id, extra in start_both(c, user, work):
         result, pids, marker = leave(c, id, work, **extra)
@@ -119,7 +119,7 @@ def test_version_2(delegated, user, work):
     s, name = delegated([""], NO_VERSION_1)
     c = s.connect().ready()
     runner = groups(s.runner(c))[""]
-    assert re.search(rf"/{name}/execd-{s.pid}/session-\d+/runner$", runner), runner
+    assert re.search(rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+/runner$", runner), runner
     for id, extra in start_both(c, user, work):
         _, pids, marker = leave(c, id, work, **extra)
         for pid in pids:
@@ -134,7 +134,7 @@ def test_only_what_is_his(delegated, user, work):
     s, name = delegated(["pids"])
     c = s.connect().ready()
     runner = groups(s.runner(c))
-    assert re.search(rf"/{name}/execd-{s.pid}/session-\d+$", runner["pids"]), runner
+    assert re.search(rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+$", runner["pids"]), runner
     assert runner["memory"] == groups(os.getpid())["memory"]
     s.wait_log("control groups: none here counts memory; ")
     _, pids, marker = leave(c, "plain", work)

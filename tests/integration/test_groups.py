@@ -63,7 +63,7 @@ def leader(marker):
 
 
 def group_name(server, client):
-    return re.search(r"/(session-\d+)(/|$)", groups(server.runner(client))["pids"])[1]
+    return re.search(r"/(sessions/identity-\d+/session-\d+)(/|$)", groups(server.runner(client))["pids"])[1]
 
 
 def check_membership(server, client, id):
@@ -74,7 +74,7 @@ def check_membership(server, client, id):
     for name in HIERARCHIES:
         if name not in mounts() or seen[2].get(name) is None:
             continue
-        assert re.search(rf"/execd-{server.pid}/session-\d+$", seen[1][name]), (name, seen)
+        assert re.search(rf"/execd-{server.pid}/sessions/identity-1/session-\d+$", seen[1][name]), (name, seen)
         if seen[0][name] != seen[1][name]:
             assert re.fullmatch(re.escape(seen[1][name]) + r"/command-\d+", seen[0][name]), (name, seen)
             tested += 1
@@ -130,12 +130,25 @@ def test_processor_time_is_held(start, work):
     assert int(stat["nr_throttled"]) > 5 and used < 0.5, (stat, used)
 
 
-def test_a_session_has_its_limits(start, work):
-    c = start("allow-unsandboxed = yes\n", "cpu-quota = 30%\ntasks-max = 33\nmemory-max = 900M\n")
-    at = {name: in_force(name, start.server.runner(c)) for name in HIERARCHIES}
-    assert (at["pids"] / "pids.max").read_text() == "33\n"
-    assert (at["memory"] / "memory.limit_in_bytes").read_text() == f"{900 << 20}\n"
-    assert (at["cpu"] / "cpu.cfs_quota_us").read_text() == "30000\n"
+def test_the_sessions_of_an_identity_have_its_limits_together(start, work):
+    """In a group around them, below that of all sessions; a reload changes both, and takes limits away."""
+    c = start("allow-unsandboxed = yes\n[limits]\ntasks-max = 3000\n",
+              "cpu-quota = 30%\ntasks-max = 333\nmemory-max = 900M\n")
+    other = start.server.connect(token="t").ready()
+    at = {name: in_force(name, start.server.runner(c)).parent for name in HIERARCHIES}
+    assert at == {name: in_force(name, start.server.runner(other)).parent for name in HIERARCHIES}
+
+    def limits():
+        return ((at["pids"] / "pids.max").read_text(), int((at["memory"] / "memory.limit_in_bytes").read_text()),
+                (at["cpu"] / "cpu.cfs_quota_us").read_text(), (at["pids"].parent / "pids.max").read_text())
+
+    assert limits() == ("333\n", 900 << 20, "30000\n", "3000\n")
+    text = start.server.path.read_text()
+    start.server.path.write_text(text.replace("cpu-quota = 30%\ntasks-max = 333\nmemory-max = 900M\n",
+                                              "tasks-max = 444\n").replace("tasks-max = 3000", "tasks-max = 2000"))
+    start.server.child.send_signal(signal.SIGHUP)
+    poll(lambda: limits()[0] == "444\n", what="the limits of the reload")
+    assert limits()[1] > 1 << 50 and limits()[2:] == ("-1\n", "2000\n"), limits()
 
 
 def test_a_killed_group_is_not_used_again(start, work):
@@ -294,7 +307,7 @@ def test_what_execd_made_goes_with_it(configured, user):
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
                    f"token-sha256 = {digest('t')}\n")
     c = s.connect(token="t").ready()
-    at = in_force("pids", s.runner(c)).parent
+    at = in_force("pids", s.runner(c)).parents[2]
     assert at.name == f"execd-{s.pid}"
     c.drop()
     s.stop()
@@ -331,13 +344,13 @@ def test_two_with_the_same_pid(user):
     """Of two pid namespaces: neither has the other's groups, nor removes them."""
     first, second = Apart(user), Apart(user)
     try:
-        base = first.session_group().parent
-        other = second.session_group().parent
+        base = first.session_group().parents[2]
+        other = second.session_group().parents[2]
         # Others on this host may be pid 1 of their namespaces, too.
         assert base.parent == other.parent and base != other
         assert all(re.fullmatch(r"execd-1(\.\d+)?", g.name) for g in (base, other)), (base, other)
         first.stop()
-        assert not base.exists() and second.session_group().parent == other
+        assert not base.exists() and second.session_group().parents[2] == other
     finally:
         first.stop()
         second.stop()

@@ -91,7 +91,7 @@ def test_more_runners_than_a_second_permits(sessions):
     control group can have: a machine under load could not start so many."""
     r = Rogue(sessions)
     users = memfd(LIST)
-    r.send(listed(OTHER, processes=0xffffffff), users)
+    r.send(listed(OTHER, tasks=0xffffffff), users)
     r.send(listed(OTHER, number=1), users)
     os.close(users)
     r.send(seal())

@@ -444,7 +444,7 @@ spawn_seal(
 
 pid_t
 spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
-    uint64_t *group, char *step)
+    struct spawn_groups *groups, char *step)
 {
 	struct control_runner_started answer;
 	int fds[SEQPACKET_FDS_MAX];
@@ -459,7 +459,8 @@ spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
 	    cgroup_get(cgroup, answer.cgroups, fds + 1, nfds - 1) < 0)
 		give_up(-EBADMSG, "the descriptors of a session");
 	*own = fds[0];
-	*group = answer.group;
+	groups->session = answer.group;
+	groups->identity = answer.identity_group;
 	return (pid_t)answer.pid;
 }
 

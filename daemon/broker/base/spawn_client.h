@@ -72,16 +72,20 @@ void spawn_seal(
  * end of everything. Returns 0 or -errno. */
 int spawn_watch(void);
 
+/* The numbers in the names of a session's groups. */
+struct spawn_groups {
+	uint64_t session, identity;
+};
+
 /*
  * Starts a runner for the session, in a control group of its own. *own becomes
  * our end of its control channel, of which root keeps a copy. It is the
- * caller's, and so are the directories of the group. *group becomes the number
- * in its name. Returns the pid, or -errno
+ * caller's, and so are the directories of the group. Returns the pid, or -errno
  * with the step that failed in step[64]; -EOPNOTSUPP means that the identity's
  * limits need a control group and there is none.
  */
 pid_t spawn_run(const struct control_start *start, int *own,
-    struct cgroup *cgroup, uint64_t *group, char *step);
+    struct cgroup *cgroup, struct spawn_groups *groups, char *step);
 
 /* Returns the runner with that index among those that root keeps, and our end
  * of its control channel, which is the caller's. Returns false if there are no

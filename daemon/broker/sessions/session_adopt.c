@@ -79,7 +79,8 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	s->runner.adopted = true;
 	s->runner.pid = (pid_t)kept->pid;
 	memcpy(s->id, kept->session_id, sizeof(s->id));
-	session_name_group(s, kept->group);
+	session_name_group(
+	    s, &(struct spawn_groups){ kept->group, kept->identity_group });
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
 	if (event_source_add(
 		&s->runner.control, own, EPOLLIN, session_control_ready) < 0) {

@@ -126,7 +126,8 @@ struct session {
 	link; /* registry.detached, .leaving, .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
 	char id[CONTROL_SESSION_ID_MAX];
-	char group[CONTROL_GROUP_MAX]; /* the name of its control group */
+	char group[CONTROL_GROUP_MAX]; /* the name of its control group, */
+	uint64_t identity_group;       /* in that of its identity */
 	struct identity *identity;     /* a reference; NULL if UNKNOWN */
 	int64_t opened_ms;	       /* CLOCK_MONOTONIC */
 	int64_t ends_ms;	       /* likewise; 0: never */
@@ -242,7 +243,8 @@ struct session *session_new(struct identity *identity);
 int session_start(struct broker *m, struct session *s, char *reason);
 
 /* The session's control group has that number, which root chose. */
-void session_name_group(struct session *s, uint64_t number);
+struct spawn_groups;
+void session_name_group(struct session *s, const struct spawn_groups *groups);
 
 /* Ends a SPARE session. */
 void session_discard(struct registry *r, struct session *s);

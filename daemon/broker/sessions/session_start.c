@@ -252,10 +252,11 @@ make_id(char id[CONTROL_SESSION_ID_MAX])
 }
 
 void
-session_name_group(struct session *s, uint64_t number)
+session_name_group(struct session *s, const struct spawn_groups *groups)
 {
 	snprintf(s->group, sizeof(s->group), SESSION_GROUP_PREFIX "%llu",
-	    (unsigned long long)number);
+	    (unsigned long long)groups->session);
+	s->identity_group = groups->identity;
 }
 
 struct session *
@@ -371,13 +372,13 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 	struct control_start start = { .user = s->identity->number };
 	char step[64];
 	int own = -1, err;
-	uint64_t group;
+	struct spawn_groups groups = { 0, 0 };
 	pid_t pid;
 
 	memcpy(start.session_id, s->id, sizeof(start.session_id));
-	pid = spawn_run(&start, &own, cgroup, &group, step);
+	pid = spawn_run(&start, &own, cgroup, &groups, step);
 	if (pid > 0)
-		session_name_group(s, group);
+		session_name_group(s, &groups);
 	s->runner.pid = pid > 0 ? pid : 0;
 	err = pid > 0 ? event_source_add(&s->runner.control, own, EPOLLIN,
 			    session_control_ready)

@@ -45,8 +45,8 @@ session_usage_learn(const struct cgroup *group)
 	for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++) {
 		if (above.dirs[i] >= 0 || group->dirs[i] < 0)
 			continue;
-		above.dirs[i] = openat(
-		    group->dirs[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		above.dirs[i] = openat(group->dirs[i], "../..",
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (above.dirs[i] >= 0)
 			spawn_store(STORED_GROUPS + i, above.dirs[i]);
 	}
@@ -72,11 +72,12 @@ static bool
 read_number(const struct session *s, enum cgroup_hierarchy hierarchy,
     const char *file, const char *key, uint64_t *value)
 {
-	char path[CONTROL_GROUP_MAX + 64], text[1024];
+	char path[2 * CONTROL_GROUP_MAX + 64], text[1024];
 	unsigned long long n;
 	const char *at;
 
-	snprintf(path, sizeof(path), "%s/%s", s->group, file);
+	snprintf(path, sizeof(path), IDENTITY_GROUP_PREFIX "%llu/%s/%s",
+	    (unsigned long long)s->identity_group, s->group, file);
 	if (above.dirs[hierarchy] < 0 ||
 	    !read_text(above.dirs[hierarchy], path, text, sizeof(text)))
 		return false;
