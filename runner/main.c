@@ -179,6 +179,13 @@ main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
+#ifdef EXECD_ONLY_SANDBOX
+	/* execd-sandbox, which AppArmor lets make user namespaces, does nothing
+	 * else for whoever starts it. */
+	if (!o.sandbox)
+		return 2;
+	o = (struct runner_options){ .sandbox = true };
+#endif
 	/*
 	 * A program that is executed by descriptor would have the descriptor's
 	 * number as its name.

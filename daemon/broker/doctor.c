@@ -38,6 +38,7 @@
 #include "landlock.h"
 #include "netproxy_message.h"
 #include "path_map.h"
+#include "program_paths.h"
 #include "programs.h"
 #include "sandbox_limits.h"
 #include "seqpacket.h"
@@ -521,13 +522,20 @@ setting_is(const char *path, char value)
 	return fd >= 0 && read(fd, &text, 1) == 1 && text == value;
 }
 
+/* Then a user namespace is refused, or it comes without capabilities. */
+static bool
+apparmor_restricts(void)
+{
+	return setting_is(
+	    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1');
+}
+
 static const char *
 advise_user(int err)
 {
-	if (setting_is(
-		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-		return "run execd as root, or sysctl "
-		       "kernel.apparmor_restrict_unprivileged_userns=0";
+	if (apparmor_restricts())
+		return "load execd's AppArmor profile, as the line about it "
+		       "says, or run execd as root";
 	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
 		return "run execd as root, or sysctl "
 		       "kernel.unprivileged_userns_clone=1";
@@ -535,6 +543,15 @@ advise_user(int err)
 		return "sysctl user.max_user_namespaces=10000";
 	return "run execd as root, outside of a chroot; in a container, with a "
 	       "seccomp profile that permits user namespaces";
+}
+
+static const char *
+advise_mount(int err)
+{
+	return apparmor_restricts()
+		   ? advise_user(err)
+		   : "in a container: a seccomp profile that permits mount, "
+		     "open_tree and mount_setattr";
 }
 
 static const char *
@@ -579,8 +596,7 @@ advise_landlock(int err)
 static const struct layer layers[] = {
 	{ "user namespace", true, false, try_user, .advise = advise_user },
 	{ "view of the file system", true, true, try_mount,
-	    "in a container: a seccomp profile that permits mount, open_tree "
-	    "and mount_setattr" },
+	    .advise = advise_mount },
 	{ "pid namespace and its /proc", true, true, try_pid,
 	    "in a container: nothing mounted over parts of /proc (podman: "
 	    "--security-opt unmask=ALL; docker: systempaths=unconfined; "
@@ -688,6 +704,37 @@ print_landlock_only(void)
 		printf("without  Landlock and seccomp alone (landlock-only): "
 		       "there is ABI %d; Linux 6.2 or newer has ABI %d\n",
 		    abi > 0 ? abi : 0, SANDBOX_LANDLOCK_ONLY_ABI);
+}
+
+/*
+ * Says whether AppArmor has execd's profiles: the broker itself is in one then.
+ * A kernel that does not look at user namespaces, as before Linux 6.7, needs
+ * none.
+ */
+static void
+print_apparmor(void)
+{
+	static const char profile[] = "/etc/apparmor.d/execd",
+			  looks[] = "/sys/kernel/security/apparmor/features/"
+				    "namespaces/mask";
+	char label[64] = "";
+	_cleanup_close_ int fd =
+	    open("/proc/self/attr/apparmor/current", O_RDONLY | O_CLOEXEC);
+
+	if (access(looks, F_OK) < 0 || fd < 0 ||
+	    read(fd, label, sizeof(label) - 1) < 0)
+		return;
+	if (strncmp(label, "execd-broker", strlen("execd-broker")) == 0) {
+		printf("ok       AppArmor profile of execd\n");
+		return;
+	}
+	printf("without  AppArmor profile of execd, %s; as root: ",
+	    apparmor_restricts() ? "without which no sandbox of an ordinary "
+				   "user starts here"
+				 : "which this host does not need");
+	if (access(profile, F_OK) < 0)
+		printf("cp " EXECD_APPARMOR " %s && ", profile);
+	printf("apparmor_parser -r %s\n", profile);
 }
 
 /* A client's path whose directory is missing is an error when it is used. */
@@ -806,6 +853,7 @@ doctor_run(const struct programs *programs, const char *user,
 	cgroup_claim(&claim, claim_why);
 	good &= examine_all(&p);
 	cgroup_claim_end(&claim);
+	print_apparmor();
 	print_map(map);
 	free(p.name);
 	return good ? EXIT_STOPPED : EXIT_UNENFORCEABLE;

@@ -3,10 +3,11 @@
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
-from conftest import ROOT, Shell, children, is_alive, name, poll
+from conftest import BUILD, ROOT, RUNNER, Shell, children, is_alive, name, poll, runs
 from policies import READ_ALL, UNENFORCEABLE, managed, path, uri
 from test_fail_closed import Tracer, is_traceable
 
@@ -31,6 +32,16 @@ def child(server, client, called):
 
 def sandbox_of(server, client):
     return child(server, client, "execd-sandbox")
+
+
+def test_a_sandbox_that_makes_its_namespace_has_a_program_of_its_own(world, mode):
+    """AppArmor knows it by that (contrib/apparmor), and it does nothing else."""
+    s, c, shell = world
+    shell("true")
+    single = BUILD / "runner/execd-sandbox"
+    assert runs(sandbox_of(s, c), RUNNER if mode == "root" else single)
+    for argv in ["--user-namespace", "1:1"], ["--stdio"], ["--files"], []:
+        assert subprocess.run([single, *argv], stdin=subprocess.DEVNULL, timeout=20).returncode == 2
 
 
 def test_a_command_in_a_sandbox_that_is_stopped(world, place):

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,31 @@ static bool sandbox_placeholders_match(
 #define LOOK_MS	  100
 #define KILLED_MS 1000
 
+/*
+ * A sandbox that makes a user namespace itself has a program of its own name,
+ * because AppArmor knows programs by their names (contrib/apparmor). The file
+ * is opened now, for an upgrade replaces it by one of another version. Where
+ * that has happened, or there is none, the runner's own program serves. Returns
+ * a descriptor, or -1.
+ */
+static int
+open_program(void)
+{
+	static const char runner[] = "/execd-runner", name[] = "/execd-sandbox";
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
+	char *last;
+
+	if (n < 0)
+		return -1;
+	path[n] = '\0';
+	last = strrchr(path, '/');
+	if (last == NULL || strcmp(last, runner) != 0)
+		return -1;
+	memcpy(last, name, sizeof(name));
+	return open(path, O_PATH | O_CLOEXEC);
+}
+
 void
 sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
     int userns, const struct sandbox_options *options,
@@ -53,6 +79,7 @@ sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
 {
 	*pool = (struct sandbox_pool){ .base = base,
 		.userns = userns,
+		.program = userns < 0 ? open_program() : -1,
 		.options = *options,
 		.give_up = give_up,
 		.owner = owner };
@@ -79,6 +106,8 @@ sandbox_pool_clear(struct sandbox_pool *pool)
 {
 	while (!TAILQ_EMPTY(&pool->sandboxes))
 		sandbox_free(pool, TAILQ_FIRST(&pool->sandboxes));
+	if (pool->program >= 0)
+		close(steal_fd(&pool->program));
 }
 
 /* --- finding ------------------------------------------------------------ */
@@ -115,13 +144,17 @@ same_plan(const struct plan *a, const struct plan *b)
 
 /* --- starting ----------------------------------------------------------- */
 
-/* Runs on the runner's memory until exec, and never returns. */
+/*
+ * Runs on the runner's memory until exec, and never returns. The sandbox gets a
+ * user namespace, or is a program that makes one.
+ */
 static void __attribute__((noreturn))
-child(int fd, int userns, char *const *homes)
+child(int fd, const struct sandbox_pool *pool)
 {
 	char *argv[] = { (char *)(uintptr_t) "execd-runner",
 		(char *)(uintptr_t) "--sandbox", NULL };
-	bool has_userns = userns >= 0;
+	int second = pool->userns >= 0 ? pool->userns : pool->program;
+	bool has_second = second >= 0;
 	sigset_t unblocked;
 
 	sigemptyset(&unblocked);
@@ -129,15 +162,20 @@ child(int fd, int userns, char *const *homes)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Each may have the number of the other's place. */
 	fd = fcntl(fd, F_DUPFD, SANDBOX_USERNS_FD + 1);
-	if (has_userns)
-		userns = fcntl(userns, F_DUPFD, SANDBOX_USERNS_FD + 1);
+	if (has_second)
+		second = fcntl(second, F_DUPFD, SANDBOX_USERNS_FD + 1);
 	if (fd < 0 || dup2(fd, CONTROL_FD) < 0 ||
-	    (has_userns && (userns < 0 || dup2(userns, SANDBOX_USERNS_FD) < 0)))
+	    (has_second && (second < 0 || dup2(second, SANDBOX_USERNS_FD) < 0)))
 		_exit(127);
-	close_from(has_userns ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
+	close_from(has_second ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
 	/* It passes descriptors on as this program does, and limits its
 	 * commands itself. */
-	execve("/proc/self/exe", argv, homes);
+	if (has_second && pool->userns < 0) {
+		fcntl(SANDBOX_USERNS_FD, F_SETFD, FD_CLOEXEC);
+		execveat(
+		    SANDBOX_USERNS_FD, "", argv, pool->homes, AT_EMPTY_PATH);
+	}
+	execve("/proc/self/exe", argv, pool->homes);
 	_exit(127);
 }
 
@@ -158,7 +196,7 @@ start(struct sandbox_pool *pool, struct sandbox *n)
 		log_fatal_errno(-errno, "setsockopt");
 	pid = vfork();
 	if (pid == 0)
-		child(pair[1], pool->userns, pool->homes);
+		child(pair[1], pool);
 	close(pair[1]);
 	if (pid < 0) {
 		close(pair[0]);

@@ -68,6 +68,7 @@ struct sandbox_pool {
 	const struct siphash_key *key;
 	void *owner;
 	int userns;	    /* -1: each makes its own */
+	int program;	    /* for that, owned; -1: that of the runner */
 	char *const *homes; /* their environment, for file helpers */
 	struct sandbox_options options;
 	char step[SANDBOX_STEP_MAX]; /* the failed step of the latest failure */
