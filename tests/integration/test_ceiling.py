@@ -271,6 +271,14 @@ def test_what_every_sandbox_gets(start, work, directory):
     assert m["error"]["message"] == "Permission denied (os error 13)"
 
 
+@pytest.mark.parametrize("hidden", ["/sys", "/sys/fs/cgroup", "/sys/kernel/debug", "/sys/power"])
+def test_what_is_covered_anyway_may_be_hidden(start, work, hidden):
+    c = start(f"hide = {hidden}\n")
+    assert "result" in try_start(c, "a", work, policy(work), ["/bin/ls", hidden])
+    r = c.finished("a")
+    assert r.stdout == "" and "Permission denied" in r.stderr, r
+
+
 def test_what_of_the_environment_may_be_taken(start, work):
     def taken(c, id):
         c.start(id, ["/usr/bin/env"], cwd=uri(work), env={"OWN": "1"},

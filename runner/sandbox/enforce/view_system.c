@@ -177,7 +177,8 @@ view_mount_group(void)
 	    MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-/* Covers these directories of /sys. A missing name is skipped. */
+/* Covers these directories of /sys. A missing name is skipped, and so is one
+ * that the policy covers itself. */
 static int
 cover_sys(struct view *v)
 {
@@ -189,7 +190,8 @@ cover_sys(struct view *v)
 		int err;
 
 		view_step(v, "%s", names[i]);
-		if (target == -ENOENT)
+		if (target == -ENOENT ||
+		    plan_access(v->plan, names[i]) == SANDBOX_DENY)
 			continue;
 		err = target < 0 ? target
 				 : mounts_bind(v->empty_directory, target, 0);
