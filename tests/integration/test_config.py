@@ -250,6 +250,15 @@ def test_limits_of_groups_that_are_none(mode, user, directory, line, words):
     assert code == 3 and f"{path}:2: {line.split()[0]}: " in err and words in err, err
 
 
+def test_limits_of_an_identity_need_a_group(user, directory):
+    """Also without root, where groups may be delegated: here they are not."""
+    path = directory / "execd.conf"
+    path.write_text(GOOD + f"[identity a]\ntoken-sha256 = {digest('t')}\ntasks-max = 500\n")
+    r = subprocess.run(as_user(user, [str(EXECD), "-c", str(path)]), capture_output=True, text=True, timeout=20)
+    assert r.returncode == 5, r
+    assert "[identity a]: tasks-max: this host cannot enforce it: no control group counts processes" in r.stderr, r.stderr
+
+
 def test_the_file_describes_the_service_alone(mode, user, directory):
     path = directory / "execd.conf"
     path.write_text(basic(user))
