@@ -145,6 +145,9 @@ uint64_t cgroup_read_oom(int fd);
  */
 uint64_t cgroup_own_oom_kills(void);
 
+/* Reads N from a line "KEY N" of a file of the group; 0 if there is none. */
+uint64_t cgroup_read_count(int dir, const char *name, const char *key);
+
 /* Counts the forks that were ever refused because of the limit of processes. */
 uint64_t cgroup_forks_denied(const struct cgroup *c);
 

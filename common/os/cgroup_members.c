@@ -17,8 +17,8 @@
 
 /* Reads N from a line "KEY N" of the file. Returns 0 if the file or the key
  * does not exist. */
-static uint64_t
-read_count(int dir, const char *name, const char *key)
+uint64_t
+cgroup_read_count(int dir, const char *name, const char *key)
 {
 	size_t len = strlen(key);
 	unsigned long long n = 0;
@@ -40,8 +40,9 @@ cgroup_forks_denied(const struct cgroup *c)
 {
 	bool unified = c->dirs[CGROUP_UNIFIED] >= 0;
 
-	return read_count(c->dirs[unified ? CGROUP_UNIFIED : CGROUP_PIDS],
-	    "pids.events", "max");
+	return cgroup_read_count(
+	    c->dirs[unified ? CGROUP_UNIFIED : CGROUP_PIDS], "pids.events",
+	    "max");
 }
 
 int

@@ -14,6 +14,8 @@
 /* How many groups of `left` are checked when a group is wanted. */
 #define LOOK_AGAIN 4
 
+static void remember_above(struct cgroup_pool *pool);
+
 void
 cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits)
@@ -22,6 +24,8 @@ cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
 	TAILQ_INIT(&pool->free);
 	TAILQ_INIT(&pool->left);
 	pool->controllers = cgroup_controllers(session);
+	if (session->dirs[CGROUP_UNIFIED] >= 0)
+		remember_above(pool);
 	/* In version 1, no group is made for a limit that is not set. */
 	if (pool->limits.cpu_percent == 0 && pool->limits.cpu_weight == 0 &&
 	    pool->session.dirs[CGROUP_CPU] >= 0) {
@@ -117,6 +121,56 @@ rise(uint64_t *seen, uint64_t now)
 	return now - before;
 }
 
+/* --- whose limit it was ----------------------------------------------------
+ */
+
+/* Seen from the session's group: its identity's, and that of all sessions. A
+ * kernel without pids.events.local counts a refused fork in the group of who
+ * forked, so the command's is blamed there. */
+static const char *const above[CGROUP_LEVELS] = { NULL, "..", "../..", NULL };
+
+static uint64_t
+acted_in(const struct cgroup *c, const char *up, bool memory)
+{
+	static const char *const files[] = { "pids.events.local",
+		"memory.events.local" };
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s%s%s", up != NULL ? up : "",
+	    up != NULL ? "/" : "", files[memory]);
+	return cgroup_read_count(
+	    c->dirs[CGROUP_UNIFIED], path, memory ? "oom" : "max");
+}
+
+static void
+remember_above(struct cgroup_pool *pool)
+{
+	for (int level = CGROUP_OF_IDENTITY; level < CGROUP_OF_MACHINE; level++)
+		for (int memory = 0; memory < 2; memory++)
+			pool->acted[level][memory] =
+			    acted_in(&pool->session, above[level], memory == 1);
+}
+
+enum cgroup_level
+command_cgroup_blame(
+    struct cgroup_pool *pool, struct group *g, unsigned controller)
+{
+	bool memory = controller == CGROUP_COUNTS_MEMORY;
+	enum cgroup_level blamed = CGROUP_OF_MACHINE;
+
+	if (g->cgroup.dirs[CGROUP_UNIFIED] < 0 ||
+	    g->cgroup.dirs[memory ? CGROUP_MEMORY : CGROUP_PIDS] >= 0)
+		return CGROUP_OF_COMMAND;
+	for (int level = CGROUP_OF_ALL; level >= CGROUP_OF_IDENTITY; level--)
+		if (rise(&pool->acted[level][memory],
+			acted_in(&pool->session, above[level], memory)) > 0)
+			blamed = level;
+	if (rise(&g->acted[memory], acted_in(&g->cgroup, NULL, memory)) > 0 ||
+	    (!memory && blamed == CGROUP_OF_MACHINE))
+		blamed = CGROUP_OF_COMMAND;
+	return blamed;
+}
+
 bool
 command_cgroup_ran_out_of_memory(struct group *g)
 {
@@ -178,8 +232,7 @@ command_cgroup_give_back(struct cgroup_pool *pool, struct group *g)
 	 * Counts of what was left behind must not be reported for the next
 	 * command.
 	 */
-	if (pool->counted)
-		command_cgroup_counts(g);
+	command_cgroup_counts(g);
 	if (!command_cgroup_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
 }

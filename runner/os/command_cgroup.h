@@ -15,12 +15,22 @@ struct command_cgroup_counts {
 	uint64_t memory_kills, forks_denied;
 };
 
+/* Whose limit acted. */
+enum cgroup_level {
+	CGROUP_OF_COMMAND, /* its own; the smallest above it is that, too */
+	CGROUP_OF_IDENTITY,
+	CGROUP_OF_ALL,
+	CGROUP_OF_MACHINE,
+	CGROUP_LEVELS
+};
+
 struct group {
 	TAILQ_ENTRY(group) link; /* cgroup_pool.free or .left */
 	struct cgroup cgroup;
 	int joins[CGROUP_HIERARCHIES];
 	uint64_t oom_kills;		     /* kills reported already */
 	struct command_cgroup_counts counts; /* counts reported already */
+	uint64_t acted[2];		     /* as of the pool, of its own */
 	unsigned number;		     /* part of its name */
 	bool killed;			     /* must not be used again */
 };
@@ -35,7 +45,9 @@ struct cgroup_pool {
 	unsigned made;
 	struct cgroup_limits limits; /* of each */
 	unsigned controllers;	     /* the controllers in force */
-	bool counted;		     /* somebody uses command_cgroup_counts() */
+	/* version 2: how often the limits of memory and tasks of the groups
+	 * above acted, as far as it is known here */
+	uint64_t acted[CGROUP_LEVELS][2];
 };
 
 /* Takes over the directories of session. */
@@ -49,6 +61,11 @@ struct group *command_cgroup_take(struct cgroup_pool *pool);
  * call.
  */
 bool command_cgroup_ran_out_of_memory(struct group *g);
+
+/* Tells which limit acted last, of CGROUP_COUNTS_MEMORY or _PIDS, if one did on
+ * a process of the group. Version 1 does not tell, and blames the command's. */
+enum cgroup_level command_cgroup_blame(
+    struct cgroup_pool *pool, struct group *g, unsigned controller);
 
 /* Returns what the limits did since the last call. */
 struct command_cgroup_counts command_cgroup_counts(struct group *g);

@@ -276,6 +276,16 @@ exit_code(int wait_status)
 	return WEXITSTATUS(wait_status);
 }
 
+void
+process_say(struct process *p, const char *text, size_t len)
+{
+	enum stream stream = p->tty ? STREAM_PTY : STREAM_STDERR;
+
+	p->observer->output(p,
+	    process_state_output(&p->state, stream, text, len), stream, text,
+	    len);
+}
+
 static void
 tell_exited(struct process *p)
 {
@@ -300,6 +310,8 @@ settle(struct process *p)
 		}
 		input_close(
 		    &p->input, p->terminated ? INPUT_TERMINATED : INPUT_CLOSED);
+		if (p->observer->ended != NULL)
+			p->observer->ended(p);
 		tell_exited(p);
 	}
 	if (p->terminated)

@@ -39,6 +39,9 @@ enum process_deadline {
 struct process_observer {
 	void (*output)(struct process *p, uint64_t seq, enum stream stream,
 	    const void *data, size_t len);
+	/* It has ended, and what it had written was reported. NULL: nothing
+	 * is to be added (process_say()). */
+	void (*ended)(struct process *p);
 	void (*exited)(struct process *p, uint64_t seq);
 	void (*closed)(struct process *p, uint64_t seq);
 	/*
@@ -97,6 +100,7 @@ struct process {
 	/* count before it started (cgroup_own_oom_kills()) */
 	uint64_t oom_kills;
 	bool oom_killed;
+	struct command_cgroup_counts counts; /* what limits did; valid at end */
 };
 
 /*
@@ -112,6 +116,9 @@ int process_start(struct process *p, struct event_base *base,
 
 /* Resumes reading: the client keeps up again. */
 void process_resume(struct process *p);
+
+/* Adds text of ours to its standard error or its terminal. */
+void process_say(struct process *p, const char *text, size_t len);
 
 /*
  * Sends SIGKILL to the process group and to its whole control group. Returns

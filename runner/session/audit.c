@@ -160,18 +160,6 @@ audit_end_unrecorded(struct session *s, const char *process)
 	}
 }
 
-/* Counts what limits did to the command and to all it started. */
-static void
-put_counts(struct control_exited *exited, const struct process *p)
-{
-	struct command_cgroup_counts counts = { .memory_kills = p->oom_killed };
-
-	if (p->group != NULL)
-		counts = command_cgroup_counts(p->group);
-	exited->memory_kills = counts.memory_kills;
-	exited->forks_denied = counts.forks_denied;
-}
-
 void
 audit_exited(struct session_process *p)
 {
@@ -188,11 +176,12 @@ audit_exited(struct session_process *p)
 		.user_ms = ms_of_timeval(&p->process.usage.ru_utime),
 		.system_ms = ms_of_timeval(&p->process.usage.ru_stime),
 		.max_rss_bytes = (uint64_t)p->process.usage.ru_maxrss << 10,
+		.memory_kills = p->process.counts.memory_kills,
+		.forks_denied = p->process.counts.forks_denied,
 	};
 
 	if (s->record == NULL)
 		return;
-	put_counts(&exited, &p->process);
 	audit_copy_id(exited.process, (struct slice){ p->id, p->id_len });
 	s->report(RUNNER_EVENT_EXITED, &exited);
 }

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "limit_told.h"
 #include "loop.h"
 #include "params.h"
 #include "request.h"
@@ -197,8 +198,10 @@ waiter_reply(struct channel *ch, const struct session_process *p,
 	json_key(&w, "failure");
 	json_null(&w);
 	json_key_bool(&w, "sandboxDenied", state->sandbox_denied);
-	if (state->exited)
+	if (state->exited) {
+		limit_write(&w, p);
 		network_write_denied(&w, p);
+	}
 	/* The peer has no such member; it leaves gaps unmentioned. */
 	if (crosses)
 		write_gap(&w, state);

@@ -18,6 +18,7 @@
 #include "descriptors.h"
 #include "environment.h"
 #include "intake.h"
+#include "limit_told.h"
 #include "log.h"
 #include "loop.h"
 #include "path_map.h"
@@ -154,7 +155,6 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.allow = xstrdup(limits->network_allow),
 		.deny = xstrdup(limits->network_deny),
 	};
-	s->groups.counted = s->record != NULL;
 }
 
 int
@@ -479,6 +479,7 @@ session_process_free(struct session_process *p)
 	free(p->start_id);
 	free(p->command);
 	free(p->sandbox.cwd);
+	free(p->limit);
 	free(p);
 }
 
@@ -597,9 +598,7 @@ write_exited(struct json_writer *w, const struct session_process *p)
 	/* Members that only execd knows appear only when they apply. */
 	if (process->timed_out)
 		json_key_bool(w, "timedOut", true);
-	if (process->timed_out && process->deadline_for == DEADLINE_COMMAND)
-		json_key_cstring(
-		    w, "killedBy", control_cause_name(END_COMMAND_DEADLINE));
+	limit_write(w, p);
 	network_write_denied(w, p);
 }
 
@@ -659,6 +658,12 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 }
 
 static void
+before_exited(struct process *process)
+{
+	limit_tell(process->owner);
+}
+
+static void
 on_exited(struct process *process, uint64_t seq)
 {
 	struct process_event e = { .kind = EVENT_EXITED, .seq = seq };
@@ -712,6 +717,7 @@ session_congested(struct process *process)
 
 const struct process_observer session_observer = {
 	.output = on_output,
+	.ended = before_exited,
 	.exited = on_exited,
 	.closed = on_closed,
 	.congested = session_congested,

@@ -74,9 +74,10 @@ struct session_process {
 	struct session *session;
 	struct network *network;     /* owned; NULL: it has no list of hosts */
 	struct recording *recording; /* recorder.c; NULL: not recorded */
-	bool unrecorded;	     /* ended because a record was required */
-	bool v0;       /* started by dialect_v0.c, which has ids of its own */
-	bool orphaned; /* v0: its connection has ended */
+	char *limit;	 /* owned: the one that killed it, in words; or NULL */
+	bool unrecorded; /* ended because a record was required */
+	bool v0;	 /* started by dialect_v0.c, which has ids of its own */
+	bool orphaned;	 /* v0: its connection has ended */
 	/* closed: when the id becomes free, in now_ms() time */
 	int64_t forget_ms;
 	size_t output_kept; /* closed: its bytes in session.output_kept */

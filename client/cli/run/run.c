@@ -409,8 +409,10 @@ tell_denied_hosts(const struct json_value *details)
 static void
 tell_end(struct run *r, const struct execd_exit *how)
 {
+	/* The server that names the limit has written it to standard error. */
 	bool oom =
-	    execd_json_bool(execd_json_get(how->details, "oomKilled"), false);
+	    execd_json_bool(execd_json_get(how->details, "oomKilled"), false) &&
+	    execd_json_get(how->details, "limit") == NULL;
 
 	if (how->sandbox_denied)
 		execctl_say("the sandbox%s%s denied something that the command "
