@@ -90,7 +90,7 @@ def test_the_last_of_them_go(short):
         os.kill(runner, signal.SIGCONT)
     os.kill(s.pid, signal.SIGTERM)
     for c in clients:
-        assert c.wait_closed() == {"code": 1001, "reason": "the server is stopping"}
+        assert c.wait_closed() == {"code": 1011, "reason": "session ended: the server is stopping"}
 
 
 def test_all_of_them_drop(short):

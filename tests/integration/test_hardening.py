@@ -14,6 +14,7 @@ PROGRAMS = {
     "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
     "execd-keys": {"libcrypto", "libseccomp"},
     "execd-runner": {"libevent_core", "libseccomp", "libyajl", "libyaml"},
+    "execd-sandbox": {"libevent_core", "libseccomp", "libyajl", "libyaml"},
     "execd-netproxy": {"libevent_core", "libidn2"},
     "execd-http": {"libcrypto", "libcurl", "libevent_core", "libidn2", "libyajl"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},

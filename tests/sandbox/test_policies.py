@@ -155,7 +155,7 @@ def test_slash_tmp(sandbox, tree):
 
 
 def test_minimal_hides_the_rest(sandbox, tree):
-    shell = sandbox(managed(special("minimal", "read")))
+    shell = sandbox(managed(special("minimal", "read")), "/")
     assert shell("pwd; ls /").split() == ["/", "bin", "dev", "etc", "lib", "lib64", "proc", "sbin", "usr"]
     assert shell("cat /proc/self/comm; echo x > /dev/null; echo ok") == "cat\nok\n"
     for script in ("echo x > /etc/x", "mkdir /x", "echo x > /usr/x", f"ls {tree}", "ls /run /sys"):

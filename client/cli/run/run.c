@@ -422,7 +422,7 @@ tell_end(struct run *r, const struct execd_exit *how)
 	tell_denied_hosts(how->details);
 	if (oom)
 		execctl_say("the command was killed: out of memory");
-	if (r->timed_out)
+	if (r->timed_out && execd_json_get(how->details, "killedBy") == NULL)
 		execctl_say(
 		    "the command reached its time limit and was killed");
 }
