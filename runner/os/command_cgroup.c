@@ -81,6 +81,9 @@ collect(struct cgroup_pool *pool)
 		if (g == NULL)
 			return;
 		TAILQ_REMOVE(&pool->left, g, link);
+		/* Counts of what was left behind must not be told of the next
+		 * command. */
+		command_cgroup_counts(g);
 		command_cgroup_give_back(pool, g);
 	}
 }
@@ -228,11 +231,6 @@ command_cgroup_settle(struct cgroup_pool *pool, struct group *g)
 void
 command_cgroup_give_back(struct cgroup_pool *pool, struct group *g)
 {
-	/*
-	 * Counts of what was left behind must not be reported for the next
-	 * command.
-	 */
-	command_cgroup_counts(g);
 	if (!command_cgroup_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
 }

@@ -251,7 +251,7 @@ def probe(i, tries, ca):
 def configuration(base, user, limits=""):
     import hashlib
     return (f"[listener four]\naddress = wss://0.0.0.0:{PORT}\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
-            f"[listener six]\naddress = wss://[::]:{PORT}\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
+            f"[listener six]\naddress = wss://[::]:{PORT}\nipv6-only = yes\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
             f"[identity a]\nuser = {user}\nsandbox-allow-unsandboxed = yes\n"
             f"token-sha256 = {hashlib.sha256(TOKEN.encode()).hexdigest()}\n[limits]\nexempt = none\n{limits}")
 
