@@ -122,6 +122,9 @@ session_cgroup_clear(void)
 {
 	int err;
 
+	/* Only then the groups above give their controllers back. */
+	if (cgroup_is_open(&all))
+		cgroup_claim_remove(&claim.base, ALL_NAME);
 	cgroup_close(&all);
 	err = cgroup_claim_end(&claim);
 
