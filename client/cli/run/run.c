@@ -406,6 +406,19 @@ tell_denied_hosts(const struct json_value *details)
 		execctl_say("it was denied %lld more", more);
 }
 
+/* A deadline of the operator's is: a line on standard error names it. */
+static bool
+is_told_by_server(const struct execd_exit *how)
+{
+	static const char cause[] = "command-deadline";
+	size_t len = 0;
+	const char *text =
+	    execd_json_string(execd_json_get(how->details, "killedBy"), &len);
+
+	return text != NULL && len == sizeof(cause) - 1 &&
+	       memcmp(text, cause, len) == 0;
+}
+
 static void
 tell_end(struct run *r, const struct execd_exit *how)
 {
@@ -422,7 +435,7 @@ tell_end(struct run *r, const struct execd_exit *how)
 	tell_denied_hosts(how->details);
 	if (oom)
 		execctl_say("the command was killed: out of memory");
-	if (r->timed_out && execd_json_get(how->details, "killedBy") == NULL)
+	if (r->timed_out && !is_told_by_server(how))
 		execctl_say(
 		    "the command reached its time limit and was killed");
 }
