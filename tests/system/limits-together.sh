@@ -3,6 +3,7 @@
 # The limits of an identity hold for all its sessions together, and those of
 # [limits] for all sessions of execd.
 # machines: 12 13
+# nightly
 . ./lib.bash
 . ./limits.bash
 

@@ -28,13 +28,15 @@ by() {
 	EXECD_TOKEN=$(cat "/root/limits-$user.token") execctl "$@" --url "$url"
 }
 
-# status USER ARGUMENT...: the output and the status of execctl run.
+# status USER ARGUMENT...: the output and the status of execctl run, without what
+# execd says of limits (limits-told.sh).
 status() {
-	local user=$1 out
+	local user=$1 out rc
 	shift
 	out=$(EXECD_TOKEN=$(cat "/root/limits-$user.token") \
 		timeout 300 execctl run --url "$url" "$@" 2>&1)
-	echo "$out $?"
+	rc=$?
+	echo "$(grep -v '^execd: ' <<<"$out") $rc"
 }
 
 # touch_mib N: a Python program that uses so much memory.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: ISC
 # state: fresh
+# machines: 13
 # The AppArmor profiles of execd's package. A profile without `userns,' plays
 # Ubuntu's rule that an ordinary user may make user namespaces only in a program
 # with a profile of its own: Debian's kernel has no such rule.

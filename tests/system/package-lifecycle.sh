@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: ISC
 # state: fresh
+# nightly
 # What apt does with execd's package: it is installed, upgraded in each state in
 # which the units can be, removed and purged. The .deb files are in /root/debs,
 # and those of another version in /root/debs-old or, newer, in /root/debs-new.
