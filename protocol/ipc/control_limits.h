@@ -21,8 +21,8 @@
 #define SESSION_GROUP_PREFIX "session-"
 /* of the group that has all sessions of an identity in it */
 #define IDENTITY_GROUP_PREFIX "identity-"
-#define CONTROL_STRING_MAX   1024
-#define CONTROL_PATH_MAP_MAX 2048 /* PATH_MAP_TEXT_MAX */
+#define CONTROL_STRING_MAX    1024
+#define CONTROL_PATH_MAP_MAX  2048 /* PATH_MAP_TEXT_MAX */
 /* the variable that has the path map in a file helper's environment */
 #define CONTROL_PATH_MAP_ENV "EXECD_PATH_MAP"
 #define CONTROL_HOST_MAX     254 /* NETPROXY_HOST_BYTES */
