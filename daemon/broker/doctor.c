@@ -278,8 +278,8 @@ static void __attribute__((noreturn)) meet_limit(unsigned controller)
 static int
 see_limit_hold(const struct cgroup *c, unsigned controller)
 {
-	int joins[CGROUP_HIERARCHIES], status,
-	    err = cgroup_open_joins(c, joins);
+	int joins[CGROUP_HIERARCHIES], status = 0;
+	int err = cgroup_open_joins(c, joins);
 	pid_t pid = err < 0 ? -1 : fork();
 
 	if (err == 0 && pid < 0)
