@@ -412,6 +412,7 @@ cgroup_claim_end(struct cgroup_claim *c)
 	if (c->moved)
 		err = move_back(c);
 	cgroup_close(&c->base);
+	c->controllers = 0;
 	removed = cgroup_claim_remove(&c->own, c->name);
 	cgroup_close(&c->own);
 	return removed < 0 ? removed : err;

@@ -199,6 +199,14 @@ limit_cpu(const struct cgroup *c, uint32_t percent, bool again)
 	return err == -EINVAL ? 0 : err;
 }
 
+/* Returns what is written: 0 is nothing, 100 what the kernel gives to a group.
+ */
+static uint64_t
+weight_of(uint32_t weight, bool again)
+{
+	return weight == 0 && again ? 100 : weight;
+}
+
 /* In version 1 who has no weight has 1024 shares. */
 static int
 weigh_cpu(const struct cgroup *c, uint64_t weight)
@@ -236,8 +244,12 @@ cgroup_limit(
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
 		err = limit_cpu(c, l->cpu_percent, l->again);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
-		err = weigh_cpu(c, l->cpu_weight);
-	if (err == 0 && controllers & CGROUP_COUNTS_IO)
-		err = weigh_io(c, l->io_weight);
+		err = weigh_cpu(c, weight_of(l->cpu_weight, l->again));
+	if (err == 0 && controllers & CGROUP_COUNTS_IO) {
+		err = weigh_io(c, weight_of(l->io_weight, l->again));
+		/* Where nobody weighs, nobody has another weight. */
+		if (err == -ENOENT && l->io_weight == 0)
+			err = 0;
+	}
 	return err;
 }

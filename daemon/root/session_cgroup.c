@@ -57,13 +57,16 @@ session_cgroup_init(void)
 
 	if (err == 0)
 		err = make_parent(&claim.base, ALL_NAME, &all);
-	if (err < 0)
+	if (err < 0) {
+		/* Who has a limit is refused then. */
+		session_cgroup_clear();
 		log_warn(0,
 		    "control groups: sessions have none: %s; they have in a "
 		    "systemd unit with Delegate=yes (execd-sessions.service)",
 		    *why != '\0' ? why : strerror(-err));
-	else if (*why != '\0')
+	} else if (*why != '\0') {
 		log_warn(0, "control groups: %s", why);
+	}
 }
 
 static void
