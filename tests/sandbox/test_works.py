@@ -295,6 +295,31 @@ def test_a_terminal_has_a_name(shell):
     assert r.pty.replace("\r", "") == "/dev/pts/0\n/dev/pts/0 /dev/pts/0 True\n24 80\ninto\nalso\n0\nptmx\npts/0\n", r.pty
 
 
+NESTED = "tty; python3 -c 'import pty; pty.spawn([\"python3\", \"-c\", \"import pty; pty.spawn([\\\"tty\\\"])\"])'"
+PANE = """
+tmux -S "$PWD/t" -f /dev/null new-session -d 'tty > pane; tmux -S "$PWD/t" wait-for -S done' && tmux -S "$PWD/t" wait-for done; cat pane
+"""
+
+
+@pytest.mark.parametrize("tty", [False, True], ids=["pipes", "terminal"])
+@pytest.mark.parametrize("program, script, number", [
+    ("python3", NESTED, 1), ("script", "script -qec tty /dev/null", 0), ("tmux", PANE, 0)], ids=["python", "script", "tmux"])
+def test_a_command_opens_further_terminals(shell, program, script, number, tty):
+    """The first is its controlling terminal, if it has one."""
+    if not shutil.which(program, path="/usr/bin:/bin"):
+        pytest.skip(f"NOT TESTED: {program} is not installed")
+    r = shell.run(script, tty=tty, timeout=60)
+    assert (r.pty or r.stdout).split()[-1:] == [f"/dev/pts/{number + tty}"], (r.code, r.pty, r.stdout, r.stderr)
+
+
+@pytest.mark.parametrize("policy", ["read", "minimal", "own-dev"])
+def test_further_terminals_under_other_policies(session, place, policy):
+    entries = {"read": [READ_ALL], "minimal": [special("minimal", "read"), path("/usr", "read"), path(place, "write")],
+               "own-dev": [READ_ALL, path("/dev", "read"), path(place, "write")]}[policy]
+    r = Shell(session, managed(*entries, roots=[place]), place).run(NESTED, tty=True)
+    assert r.pty.split() == ["/dev/pts/0", "/dev/pts/2"], r.pty
+
+
 def test_a_terminal_is_resized_and_nobody_elses(shell):
     c = shell.client
     first = shell.start("stty -echo; echo up; read -r x; stty size; echo $x", tty=True)

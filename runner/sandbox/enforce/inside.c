@@ -367,8 +367,26 @@ inside_needs_no_landlock(const struct inside *in)
 }
 
 /*
+ * What a command with a terminal may write to for it: all of its own /dev/pts,
+ * so that it can open further terminals (script, expect, tmux). The rule must
+ * name the root of that file system; one for the directory below its mount
+ * point does not reach it. Without a /dev/pts of its own there is one terminal,
+ * which need not be on a mount of the view.
+ */
+static int
+terminal_place(const struct start *s, struct command_landlock_place *place)
+{
+	*place = (struct command_landlock_place){ s->stdio[0], false };
+	if (!s->in->terminals)
+		return 0;
+	place->fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	place->directory = true;
+	return place->fd < 0 ? -errno : 0;
+}
+
+/*
  * Permits writes below the writable roots, to the devices, to its own /proc and
- * to its own terminal, which need not be on a mount of the view.
+ * to its own terminals.
  */
 static int
 make_ruleset(const struct start *s)
@@ -376,6 +394,7 @@ make_ruleset(const struct start *s)
 	const struct inside *in = s->in;
 	struct command_landlock_options o = landlock_options(in);
 	_cleanup_close_ int proc = -1;
+	int err;
 
 	if (in->proc) {
 		proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -384,9 +403,11 @@ make_ruleset(const struct start *s)
 		in->writable[o.writable_count++] =
 		    (struct command_landlock_place){ proc, true };
 	}
-	if (s->command != NULL && s->command->tty)
-		in->writable[o.writable_count++] =
-		    (struct command_landlock_place){ s->stdio[0], false };
+	if (s->command != NULL && s->command->tty) {
+		err = terminal_place(s, &in->writable[o.writable_count++]);
+		if (err < 0)
+			return err;
+	}
 	return command_landlock_make(&o);
 }
 
