@@ -148,15 +148,24 @@ full_target(const struct target *t, const char *source)
 	    t->path[strlen(t->path) - 1] == '/' ? "" : "/", name);
 }
 
-/* If the target is a link to a file, the file is replaced and the link
- * stays. */
+/* If the target is a link to a file, the file is replaced and the link stays.
+ * A link of /proc can lead to what has no name, and that is written into. */
 static void
 download_file(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
-	_cleanup_free_ char *real = realpath(to, NULL);
+	_cleanup_free_ char *real = realpath(to, NULL), *why = NULL;
+	struct stat st;
 
-	copy_download(c, from, real != NULL ? real : to, facts);
+	if (stat(to, &st) == 0 && !S_ISDIR(st.st_mode) &&
+	    (!S_ISREG(st.st_mode) || real == NULL)) {
+		copy_download_into(c, from, to);
+	} else if (real == NULL && lstat(to, &st) == 0) {
+		why = xasprintf("to %s: it is a link that leads nowhere", to);
+		copy_failed(c, from, why);
+	} else {
+		copy_download(c, from, real != NULL ? real : to, facts);
+	}
 }
 
 static void
@@ -183,6 +192,7 @@ copy_source(
 	}
 	while (from[1] != '\0' && from[strlen(from) - 1] == '/')
 		from[strlen(from) - 1] = '\0';
+	c->in_tree = kind == KIND_DIRECTORY;
 	if (kind == KIND_FILE)
 		c->size = only ? size : 0;
 	if (kind == KIND_FILE && c->to_server)

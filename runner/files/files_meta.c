@@ -365,12 +365,25 @@ file_fs_read_directory(struct request *r, const struct fs_params *p)
 
 /* They change no content (doc/protocol.md section 17). */
 
+/* A FIFO, a device or a socket is never replaced: whoever writes to it would
+ * write to a file from then on. */
+static bool
+is_special(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
+	       !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode);
+}
+
 /* Moves in one step or not at all; nothing is copied to another file system. */
 int
 file_fs_move(struct request *r, const struct fs_params *p)
 {
 	unsigned flags = p->overwrite ? 0 : RENAME_NOREPLACE;
 
+	if (p->overwrite && is_special(p->destination.path))
+		return reply_not_a_file(r, p->destination.path);
 	if (renameat2(AT_FDCWD, p->path.path, AT_FDCWD, p->destination.path,
 		flags) < 0)
 		return reply_file_error(r, -errno);

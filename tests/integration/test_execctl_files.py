@@ -3,7 +3,9 @@
 not."""
 import json
 import os
+import select
 import signal
+import socket
 import stat
 import subprocess
 import time
@@ -305,3 +307,90 @@ def test_a_replaced_file_keeps_its_mode_and_its_link(ctl, directory, user):
     assert link.is_symlink() and target.read_bytes() == b"new" and target.stat().st_mode & 0o777 == 0o600
     assert ctl("cp", source, f":{directory}/fresh").code == 0
     assert (directory / "fresh").read_bytes() == b"new" and left_over(directory) == []
+
+
+def kinds(*paths):
+    return [stat.S_IFMT(os.lstat(p).st_mode) for p in paths]
+
+
+@pytest.fixture
+def special(directory):
+    """A FIFO, a link to it, a socket, a link to nothing, and as root a device that anybody may write to."""
+    d = directory / "special"
+    d.mkdir()
+    d.chmod(0o777)
+    os.mkfifo(d / "fifo")
+    (d / "fifo").chmod(0o666)
+    (d / "link").symlink_to("fifo")
+    socket.socket(socket.AF_UNIX).bind(str(d / "socket"))
+    (d / "dangling").symlink_to("nowhere")
+    if ROOT:
+        os.mknod(d / "full", 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+        (d / "full").chmod(0o666)
+        (d / "to-full").symlink_to("full")
+    return d
+
+
+def test_what_is_no_file_is_never_replaced_there(ctl, directory, special):
+    (directory / "a").write_text("a")
+    paths = sorted(special.iterdir())
+    before = kinds(*paths)
+    for p in paths:
+        r = ctl("cp", directory / "a", f":{p}")
+        said = "a link that leads nowhere" if p.name == "dangling" else "it is a FIFO, a device or a socket"
+        assert r.code == 125 and said in r.err and "in place" not in r.err, r
+    # In a tree, too. A link that leads nowhere is replaced there, as one that leads elsewhere.
+    (directory / "tree").mkdir()
+    for p in paths:
+        (directory / "tree" / p.name).write_text("new")
+    r = ctl("cp", "-r", f"{directory}/tree/.", f":{special}")
+    assert r.code == 125 and r.err.count("it is a FIFO, a device or a socket") == len(paths) - 1, r
+    before[[p.name for p in paths].index("dangling")] = stat.S_IFREG
+    assert kinds(*paths) == before and not (special / "nowhere").exists()
+    assert left_over(special) == []
+
+
+def test_what_is_no_file_is_never_replaced_here(ctl, directory, special):
+    (directory / "a").write_text("a")
+    paths = sorted(special.iterdir())
+    before = kinds(*paths)
+    said = {"fifo": "no program reads from it", "link": "no program reads from it", "socket": "no program reads from it",
+            "dangling": "a link that leads nowhere", "full": "No space left", "to-full": "No space left"}
+    for p in paths:
+        r = ctl("cp", f":{directory}/a", p)
+        assert r.code == 125 and said[p.name] in r.err, r
+    assert kinds(*paths) == before and not (special / "nowhere").exists()
+    (directory / "tree").mkdir()
+    for p in paths:
+        (directory / "tree" / p.name).write_text("new")
+    r = ctl("cp", "-r", f":{directory}/tree/.", special)
+    assert r.code == 125 and r.err.count("it is a FIFO, a device or a socket") == len(paths) - 1, r
+    before[[p.name for p in paths].index("dangling")] = stat.S_IFREG
+    assert kinds(*paths) == before and left_over(special) == []
+
+
+def test_into_a_pipe_that_is_read_slowly(ctl, directory, special):
+    """More than a pipe holds, into a FIFO and into a link to a pipe that has no name."""
+    data = os.urandom(9_000_001)
+    (directory / "big").write_bytes(data)
+    (directory / "out").symlink_to("/proc/self/fd/1")
+    p = ctl.popen("cp", f":{directory}/big", directory / "out")
+    out, err = p.communicate(timeout=30)
+    assert p.returncode == 0 and out == data, err
+    with open(os.open(special / "fifo", os.O_RDONLY | os.O_NONBLOCK), "rb") as f:
+        os.set_blocking(f.fileno(), True)
+        p = ctl.popen("cp", f":{directory}/big", special / "link")
+        assert select.select([f], [], [], 30)[0] and p.poll() is None
+        assert f.read() == data
+        assert p.wait(30) == 0 and stat.S_ISFIFO(os.stat(special / "fifo").st_mode)
+
+
+def test_a_file_without_a_name_is_written_into(ctl, directory):
+    (directory / "a").write_text("new")
+    with open(directory / "gone", "w+") as f:
+        f.write("longer than before")
+        f.flush()
+        (directory / "gone").unlink()
+        ctl.ok("cp", f":{directory}/a", f"/proc/self/fd/{f.fileno()}", pass_fds=[f.fileno()])
+        f.seek(0)
+        assert f.read() == "new" and not (directory / "gone").exists()

@@ -222,3 +222,32 @@ def test_under_a_profile(configured, directory, user, mode, sandboxes):
     assert r.code == 255 and "neither read-only nor workspace-write" in r.err
     r = ctl("ls", "-C", work, f":{work}")
     assert r.code == 255 and "means nothing without it" in r.err
+
+
+def test_links_are_replaced(ctl, places, directory):
+    """A tree with links is copied again, both ways; a link that changed is changed, and takes the place of a file."""
+    here, there = places
+    tree = here / "tree"
+    for name in "v1", "v2":
+        (tree / name).mkdir(parents=True)
+    (tree / "current").symlink_to("v1")
+    (tree / "dangling").symlink_to("nowhere")
+    (tree / "later").write_text("a file at first")
+    targets = {"up": ("cp", "-r", tree, f":{there}/up"), "down": ("cp", "-r", f":{tree}", here / "down")}
+    found = {"up": there / "up", "down": here / "down"}
+    for way, arguments in targets.items():
+        ctl.ok(*arguments)
+    for link, target in (("current", "v2"), ("later", "v1")):
+        (tree / link).unlink()
+        (tree / link).symlink_to(target)
+    targets = {"up": ("cp", "-r", f"{tree}/.", f":{there}/up"), "down": ("cp", "-r", f":{tree}/.", here / "down")}
+    for way, arguments in targets.items():
+        assert json.loads(ctl.ok("--json", *arguments))["files"] == 3
+        assert {n: os.readlink(found[way] / n) for n in ("current", "dangling", "later")} == \
+            {"current": "v2", "dangling": "nowhere", "later": "v1"}
+        assert sorted(os.listdir(found[way])) == ["current", "dangling", "later", "v1", "v2"]
+        (found[way] / "current").unlink()
+        (found[way] / "current").mkdir()
+        r = ctl(*arguments)
+        assert r.code == 125 and "Is a directory" in r.err and sorted(os.listdir(found[way]))[0] == "current", r
+        assert len(os.listdir(found[way])) == 5

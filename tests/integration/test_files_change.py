@@ -41,6 +41,15 @@ def test_move_replaces_only_when_told(client, directory):
         (-32603, "Directory not empty (os error 39)")
 
 
+def test_move_replaces_no_special_file(client, directory):
+    own(client, directory, "echo a > a; mkfifo f; ln -s f l")
+    assert move(client, directory, "a", "f", "error", overwrite=True) == \
+        (-32600, f"path `{directory}/f` is not a file")
+    assert stat.S_ISFIFO((directory / "f").stat().st_mode) and (directory / "a").read_text() == "a\n"
+    # A link is itself replaced, and not what it leads to.
+    assert move(client, directory, "a", "l", overwrite=True) == {} and stat.S_ISFIFO((directory / "f").stat().st_mode)
+
+
 def test_move_errors(client, directory):
     own(client, directory, "mkdir d; echo f > f")
     assert move(client, directory, "none", "x", "error") == GONE

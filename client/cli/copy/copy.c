@@ -95,6 +95,7 @@ copy_item_new(struct copy *c, const char *from, const char *to)
 	struct copy_item *i = xcalloc(1, sizeof(*i));
 
 	i->copy = c;
+	i->in_tree = c->in_tree;
 	i->from = xstrdup(from);
 	i->to = xstrdup(to);
 	i->fd = -1;
@@ -299,6 +300,15 @@ facts_mode(struct copy *c, const struct facts *f, const char *path)
 
 /* --- On this machine ---------------------------------------------------- */
 
+bool
+is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
+	       !S_ISDIR(st.st_mode);
+}
+
 int
 keep_local_time(int fd, const char *path, const struct facts *f)
 {
@@ -332,26 +342,36 @@ finish_local_directory(struct copy *c, const struct late *l)
 }
 
 /* The new link replaces a link or file of that name, but not a directory. */
+static int
+replace_local_link(const struct late *l)
+{
+	_cleanup_free_ char *beside = temporary_beside(l->path);
+	int err;
+
+	if (symlink(l->target, beside) < 0)
+		return -errno;
+	if (rename(beside, l->path) == 0)
+		return 0;
+	err = -errno;
+	unlink(beside);
+	return err;
+}
+
 static void
 finish_local_link(struct copy *c, const struct late *l)
 {
-	_cleanup_free_ char *beside =
-	    xasprintf("%s.execctl-%d", l->path, (int)getpid());
+	int err = symlink(l->target, l->path) < 0 ? -errno : 0;
 
-	if (symlink(l->target, l->path) == 0) {
+	if (err == -EEXIST && is_special(l->path)) {
+		copy_failed(c, l->path, COPY_SPECIAL);
+		return;
+	}
+	if (err == -EEXIST)
+		err = replace_local_link(l);
+	if (err < 0)
+		copy_failed(c, l->path, strerror(-err));
+	else
 		c->files++;
-		return;
-	}
-	if (errno == EEXIST && symlink(l->target, beside) == 0) {
-		if (rename(beside, l->path) == 0) {
-			c->files++;
-			return;
-		}
-		copy_failed(c, l->path, strerror(errno));
-		unlink(beside);
-		return;
-	}
-	copy_failed(c, l->path, strerror(errno));
 }
 
 /* --- On the server ------------------------------------------------------ */

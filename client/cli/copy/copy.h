@@ -41,8 +41,9 @@ struct copy {
 	uint64_t files, bytes; /* finished; bytes also of those under way */
 	uint64_t size; /* of the only file, for a percentage; 0: unknown */
 	unsigned int failed, skipped;
-	int code;  /* the worst exit status */
-	bool stop; /* nothing more can succeed */
+	int code;     /* the worst exit status */
+	bool stop;    /* nothing more can succeed */
+	bool in_tree; /* what is copied now belongs to a directory */
 	int64_t shown_ms;
 	bool showing; /* progress is on the screen */
 };
@@ -61,6 +62,9 @@ void copy_wait(struct copy *c, unsigned int active);
 void copy_upload(struct copy *c, const char *from, const char *to);
 void copy_download(struct copy *c, const char *from, const char *to,
     const struct facts *facts);
+/* copy_into.c: writes into what has no name of its own that could be given to
+ * another file: a FIFO, a device, a file that was deleted. */
+void copy_download_into(struct copy *c, const char *from, const char *to);
 /* Report a problem with one file. The copy of the others continues. */
 void copy_failed(struct copy *c, const char *what, const char *why);
 void copy_skipped(struct copy *c, const char *what, const char *why);
@@ -89,6 +93,14 @@ void copy_later(struct copy *c, const char *path, const char *target,
     const struct facts *f);
 void copy_finish(struct copy *c);
 
+/* What is said of a target that is neither a file nor a directory. */
+#define COPY_SPECIAL                                                           \
+	"it is a FIFO, a device or a socket, which is not replaced by a file"
+
+/* Tells whether the path is there, and is neither a file, nor a directory, nor
+ * a link to one of them, nor a link to nothing. */
+bool is_special(const char *path);
+
 /* --- copy_item.c -------------------------------------------------------- */
 
 /*
@@ -100,6 +112,7 @@ void copy_finish(struct copy *c);
 struct copy_item {
 	TAILQ_ENTRY(copy_item) link; /* copy.items */
 	struct copy *copy;
+	bool in_tree;	    /* of a directory that is copied */
 	char *from, *to;    /* owned */
 	int fd;		    /* the local file; owned */
 	struct facts facts; /* of the source */
@@ -110,11 +123,16 @@ struct copy_item {
 	uint64_t counted; /* its part of copy.bytes */
 	struct upload upload;
 	struct download download;
+	struct output out; /* copy_into.c */
 };
 
 struct copy_item *copy_item_new(
     struct copy *c, const char *from, const char *to);
 void copy_item_free(struct copy_item *i);
+
+/* Returns a new name in the directory of `path`, so that a rename can give the
+ * file its own name in one step. The caller frees it. */
+char *temporary_beside(const char *path);
 
 /* Shows that so many bytes of it are copied. */
 void copy_item_count(struct copy_item *i, uint64_t offset);

@@ -272,19 +272,18 @@ upload_in_place(struct copy_item *i, const char *why)
 	start_upload(i);
 }
 
-/* Makes a name in the same directory, so that fs/move can rename the file in
- * one step. */
-static char *
+char *
 temporary_beside(const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	int length = slash ? (int)(slash - path) + 1 : 0;
 	char handle[32];
 	uint32_t r = 0;
 
 	transfer_handle(handle);
 	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		r = (uint32_t)getpid();
-	return xasprintf("%.*s/.%s-%08x", (int)(slash - path), path, handle, r);
+	return xasprintf("%.*s.%s-%08x", length, path, handle, r);
 }
 
 static void
@@ -363,29 +362,72 @@ link_followed(void *arg, const struct execd_answer *a)
 	take_over_mode(i);
 }
 
+/* Nothing is under the name but perhaps a link that leads nowhere. */
+static void
+missing_known(void *arg, const struct execd_answer *a)
+{
+	struct copy_item *i = arg;
+
+	if (a->code == 0) {
+		upload_failed(
+		    i, RPC_NOT_FOUND, "it is a link that leads nowhere", NULL);
+		return;
+	}
+	i->final = xstrdup(i->to);
+	i->temporary = temporary_beside(i->final);
+	start_new(i);
+}
+
+/* Only with details a link that leads nowhere is not missing. In a tree it is
+ * replaced, as a link that leads elsewhere than before. */
+static void
+ask_missing(struct copy_item *i)
+{
+	struct json_text t;
+
+	if (i->in_tree) {
+		missing_known(i, &(struct execd_answer){ .code = -1 });
+		return;
+	}
+	params_begin(&t, "path", i->to);
+	json_key_bool(&t.w, "details", true);
+	ask_next(i, "fs/getMetadata", &t, missing_known);
+}
+
+static void
+file_known(struct copy_item *i, bool link)
+{
+	if (link) {
+		ask_path(
+		    i->copy->ctl, "fs/canonicalize", i->to, link_followed, i);
+		return;
+	}
+	i->final = xstrdup(i->to);
+	i->temporary = temporary_beside(i->final);
+	take_over_mode(i);
+}
+
 /* Handles what exists under the final name. */
 static void
 target_known(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
+	bool can = execd_client_can(i->copy->ctl->client, CAN_MOVE);
 	bool file = execd_json_bool(json_get(a->result, "isFile"), false);
 	bool link = execd_json_bool(json_get(a->result, "isSymlink"), false);
+	bool directory =
+	    execd_json_bool(json_get(a->result, "isDirectory"), false);
 
-	if (a->code == 0 && file && link) {
-		ask_path(
-		    i->copy->ctl, "fs/canonicalize", i->to, link_followed, i);
-		return;
-	}
-	if (a->code != RPC_NOT_FOUND && (a->code != 0 || !file)) {
-		upload_in_place(i, a->code ? a->message : "it is not a file");
-		return;
-	}
-	i->final = xstrdup(i->to);
-	i->temporary = temporary_beside(i->final);
-	if (a->code == 0)
-		take_over_mode(i);
+	if (a->code == 0 && !file && !directory)
+		upload_failed(i, RPC_MALFORMED, COPY_SPECIAL, NULL);
+	else if (!can)
+		upload_in_place(i, "the server cannot rename files");
+	else if (a->code == RPC_NOT_FOUND)
+		ask_missing(i);
+	else if (a->code == 0 && file)
+		file_known(i, link);
 	else
-		start_new(i);
+		upload_in_place(i, a->code ? a->message : "it is a directory");
 }
 
 void
@@ -412,11 +454,7 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		.next_data = next_local_data,
 		.progress = uploaded_so_far,
 	};
-	if (execd_client_can(c->ctl->client, CAN_MOVE))
-		ask_path(
-		    i->copy->ctl, "fs/getMetadata", i->to, target_known, i);
-	else
-		upload_in_place(i, "the server cannot rename files");
+	ask_path(c->ctl, "fs/getMetadata", i->to, target_known, i);
 }
 
 /*
@@ -537,18 +575,11 @@ download_done(void *arg, int code, const char *message)
 	copy_item_done(i, code, why);
 }
 
-/* Opens a file in the directory of the target, so that rename(2) works. Only
- * the user can read it until it gets its final mode. */
+/* Only the user can read the file until it gets its final mode. */
 static int
 open_temporary(struct copy_item *i)
 {
-	const char *slash = strrchr(i->to, '/');
-	int length = slash ? (int)(slash - i->to) + 1 : 0;
-	char handle[32];
-
-	transfer_handle(handle);
-	i->temporary =
-	    xasprintf("%.*s.%s-%d", length, i->to, handle, (int)getpid());
+	i->temporary = temporary_beside(i->to);
 	i->fd = open(i->temporary,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (i->fd >= 0)
@@ -563,7 +594,7 @@ copy_download(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
 	struct copy_item *i = copy_item_new(c, from, to);
-	int err = open_temporary(i);
+	int err = is_special(to) ? -ENOTSUP : open_temporary(i);
 	_cleanup_free_ char *why = NULL;
 	struct stat st;
 
@@ -572,7 +603,8 @@ copy_download(
 	if (i->replaces)
 		i->kept_mode = st.st_mode & 0777;
 	if (err < 0) {
-		why = xasprintf("to %s: %s", to, strerror(-err));
+		why = xasprintf("to %s: %s", to,
+		    err == -ENOTSUP ? COPY_SPECIAL : strerror(-err));
 		if (err == -ENOSPC || err == -EDQUOT)
 			c->stop = true;
 		copy_item_failed(i, why);

@@ -11,6 +11,7 @@
 
 #include "capabilities.h"
 #include "copy.h"
+#include "jsonrpc.h"
 #include "path_uri.h"
 #include "utf8.h"
 
@@ -18,42 +19,117 @@
 
 /* --- To the server ------------------------------------------------------ */
 
+/* A directory or a link that is made there. */
 struct made {
 	struct copy *copy;
-	char *path;
-	bool link;
+	char *path;	 /* owned */
+	char *target;	 /* the text of a link; owned; NULL: a directory */
+	char *temporary; /* of a link that replaces another; owned; or NULL */
 };
+
+static struct made *
+made_new(struct copy *c, const char *path)
+{
+	struct made *m = xcalloc(1, sizeof(*m));
+
+	m->copy = c;
+	m->path = xstrdup(path);
+	c->active++;
+	return m;
+}
+
+static void
+made_end(struct made *m, int code, const char *message)
+{
+	m->copy->active--;
+	if (code != 0)
+		copy_failed(m->copy, m->path, message);
+	else if (m->target != NULL)
+		m->copy->files++;
+	free(m->path);
+	free(m->target);
+	free(m->temporary);
+	free(m);
+}
 
 static void
 made_answered(void *arg, const struct execd_answer *a)
 {
+	made_end(arg, a->code, a->message);
+}
+
+/* --- Links there -------------------------------------------------------- */
+
+static void
+ask_symlink(struct made *m, const char *path, execd_answer_fn *fn)
+{
+	struct json_text t;
+
+	params_begin(&t, "path", path);
+	json_key_cstring(&t.w, "target", m->target);
+	ask(m->copy->ctl, "fs/symlink", &t, fn, m);
+}
+
+static void
+ignore_answer(void *arg, const struct execd_answer *a)
+{
+	struct copy *c = arg;
+
+	(void)a;
+	c->active--;
+}
+
+/* If the request was repeated after a lost connection, the first one may have
+ * moved the link. */
+static void
+link_moved(void *arg, const struct execd_answer *a)
+{
 	struct made *m = arg;
 
-	m->copy->active--;
-	/* The request was repeated after a lost connection, so error 17
-	 * (EEXIST) means that the first one worked. */
-	if (m->link && a->repeated && a->code != 0 &&
-	    strstr(a->message, "(os error 17)") != NULL)
-		m->copy->files++;
-	else if (a->code != 0)
-		copy_failed(m->copy, m->path, a->message);
-	else if (m->link)
-		m->copy->files++;
-	free(m->path);
-	free(m);
+	if (a->code == RPC_NOT_FOUND && a->repeated) {
+		made_end(m, 0, NULL);
+		return;
+	}
+	if (a->code != 0) {
+		m->copy->active++;
+		copy_remove(m->copy, m->temporary, ignore_answer, m->copy);
+	}
+	made_end(m, a->code, a->message);
 }
 
-/* Ends the params that params_path() began, and sends them. */
 static void
-make_remote(struct copy *c, const char *method, const char *path,
-    struct json_text *params, bool link)
+link_beside(void *arg, const struct execd_answer *a)
 {
-	struct made *m = xmalloc(sizeof(*m));
+	struct made *m = arg;
+	struct json_text t;
 
-	*m = (struct made){ c, xstrdup(path), link };
-	c->active++;
-	ask(c->ctl, method, params, made_answered, m);
+	if (a->code != 0 && !a->repeated) {
+		made_end(m, a->code, a->message);
+		return;
+	}
+	params_begin(&t, "sourcePath", m->temporary);
+	json_key_path(&t.w, "destinationPath", m->path);
+	json_key_bool(&t.w, "overwrite", true);
+	ask(m->copy->ctl, "fs/move", &t, link_moved, m);
 }
+
+/* The new link replaces a link or a file of that name, as on this machine. */
+static void
+link_made(void *arg, const struct execd_answer *a)
+{
+	struct made *m = arg;
+	bool exists =
+	    a->code != 0 && strstr(a->message, "(os error 17)") != NULL;
+
+	if (!exists || !execd_client_can(m->copy->ctl->client, CAN_MOVE)) {
+		made_end(m, a->code, a->message);
+		return;
+	}
+	m->temporary = temporary_beside(m->path);
+	ask_symlink(m, m->temporary, link_beside);
+}
+
+/* --- Directories there -------------------------------------------------- */
 
 static bool
 is_there(struct copy *c, const char *path)
@@ -79,7 +155,7 @@ make_directory(struct copy *c, const FTSENT *e, const char *path)
 
 	facts_of_local(&facts, e->fts_statp);
 	params_begin(&t, "path", path);
-	make_remote(c, "fs/createDirectory", path, &t, false);
+	ask(c->ctl, "fs/createDirectory", &t, made_answered, made_new(c, path));
 	if (hidden)
 		keep_remote_mode(c, path, 0700);
 	if (c->preserve)
@@ -91,7 +167,7 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlink(e->fts_accpath, target, sizeof(target));
-	struct json_text t;
+	struct made *m;
 
 	if (n < 0) {
 		copy_failed(c, e->fts_path, strerror(errno));
@@ -101,9 +177,9 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 		copy_skipped(c, e->fts_path, "a link whose text is not UTF-8");
 		return;
 	}
-	params_begin(&t, "path", path);
-	json_key_string(&t.w, "target", target, (size_t)n);
-	make_remote(c, "fs/symlink", path, &t, true);
+	m = made_new(c, path);
+	m->target = xstrndup(target, (size_t)n);
+	ask_symlink(m, path, link_made);
 }
 
 /* A link to a file is copied as that file, as cp(1) does without options. Any
@@ -165,13 +241,15 @@ copy_upload_tree(struct copy *c, const char *from, const char *to)
 		copy_failed(c, from, strerror(errno));
 		return;
 	}
-	while (!c->stop && (e = fts_read(fts)) != NULL) {
+	while (!c->stop && (errno = 0, e = fts_read(fts)) != NULL) {
 		_cleanup_free_ char *target =
 		    xasprintf("%s%s", to, e->fts_path + strlen(from));
 
 		copy_wait(c, COPY_ACTIVE - 1);
 		upload_entry(c, e, target);
 	}
+	if (!c->stop && errno != 0)
+		copy_failed(c, from, strerror(errno));
 	fts_close(fts);
 }
 
