@@ -2,6 +2,7 @@
 """execctl on a terminal, typed by tmux: a shell is a shell, and the terminal is
 as it was on every way out."""
 import fcntl
+import itertools
 import os
 import pty
 import re
@@ -13,10 +14,13 @@ import termios
 import time
 
 import pytest
-from conftest import is_alive, poll
+from conftest import is_alive, pids_with, poll
 from execctl import EXECCTL, Execctl, Proxy
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+
+
+NUMBERS = itertools.count()
 
 
 class Tmux:
@@ -183,13 +187,15 @@ def test_the_network_is_cut_under_a_shell(server, directory, tmux):
 class Terminal:
     """A pseudo terminal with execctl on it; tells what mode it is in."""
 
-    def __init__(self, ctl, *args):
+    def __init__(self, ctl, *args, controlling=False, under=()):
+        """Under another program: it is the session's leader, and execctl its child."""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.slave = slave
         self.before = termios.tcgetattr(slave)
-        self.child = subprocess.Popen([str(EXECCTL), *args], stdin=slave, stdout=slave, stderr=slave, env=ctl.env,
-                                      start_new_session=True)
+        take = (lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if controlling or under else None
+        self.child = subprocess.Popen([*under, str(EXECCTL), *args], stdin=slave, stdout=slave, stderr=slave, env=ctl.env,
+                                      start_new_session=True, preexec_fn=take)
         self.seen = b""
 
     def wait(self, needle, timeout=20):
@@ -198,6 +204,23 @@ class Terminal:
         while needle not in self.seen:
             assert select.select([self.master], [], [], max(0, end - time.monotonic()))[0], self.seen
             self.seen += os.read(self.master, 65536)
+
+    def read_all(self):
+        """Until execctl has ended, and longer."""
+        import threading
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        try:
+            while os.read(self.master, 65536):
+                pass
+        except OSError:
+            pass
+
+    def hang_up(self):
+        """The window is closed."""
+        os.close(self.master)
+        self.master = -1
 
     def is_raw(self):
         return not termios.tcgetattr(self.slave)[3] & termios.ICANON
@@ -211,7 +234,8 @@ class Terminal:
         if self.child.poll() is None:
             self.child.kill()
             self.child.wait()
-        os.close(self.master)
+        if self.master >= 0:
+            os.close(self.master)
         os.close(self.slave)
 
 
@@ -219,8 +243,8 @@ class Terminal:
 def terminal():
     made = []
 
-    def make(*args):
-        t = Terminal(*args)
+    def make(*args, **how):
+        t = Terminal(*args, **how)
         made.append(t)
         return t
 
@@ -277,3 +301,70 @@ def test_raw_again_after_a_stop(ctl, terminal):
     poll(t.is_raw, what="raw mode")
     os.write(t.master, b"\r")
     assert t.ended() == 3
+
+
+JOBS = {"quiet": "sleep 1000.{} &", "in-a-session": "setsid sleep 1000.{} &", "disowned": "sleep 1000.{} & disown",
+        "loud": "setsid sh -c 'while :; do echo 1000.{}; done' &"}
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_exit_does_not_wait_for_who_holds_the_terminal(ctl, terminal, job):
+    """As ssh(1). The job ends with the session."""
+    mark = f"{os.getpid()}{next(NUMBERS)}"
+    t = terminal(ctl, "run", "-t", "-E", "PS1=remote> ", "bash", "--norc", "--noprofile", "-i")
+    t.wait(b"remote> ")
+    os.write(t.master, job.format(mark).encode() + b"\r")
+    poll(lambda: pids_with("1000." + mark), what="the job")
+    t.read_all()
+    os.write(t.master, b"exit 3\r")
+    assert t.ended() == 3
+    poll(lambda: not pids_with("1000." + mark), what="the end of the job")
+
+
+def test_the_last_words_before_an_exit_are_written(ctl, terminal):
+    t = terminal(ctl, "run", "-t", "sh", "-c", "setsid sleep 1000 & seq 1 20000; echo the end; exit 3")
+    t.wait(b"\r\n19999\r\n20000\r\nthe end\r\n")
+    assert t.ended() == 3
+
+
+SAVES = """n=0; trap 'n=$((n + 1))' HUP; echo ready; until [ $n -gt 0 ]; do sleep 0.01; done
+for i in 1 2 3 4 5 6 7 8 9 10; do echo saving $i; sleep 0.02; done
+touch {0}/saving; until [ -e {0}/go ]; do sleep 0.01; done; echo saved; echo $n > {0}/new; mv {0}/new {0}/saved; exit 5"""
+
+
+@pytest.mark.parametrize("how", [{}, {"controlling": True}, {"under": ["sh", "-c", '"$@"; exit $?', "-"]}],
+                         ids=["no-signal", "signal", "from-a-shell"])
+def test_a_closed_terminal_leaves_time_to_save(ctl, terminal, directory, how):
+    """SIGHUP once, then nothing, although the command writes to what is gone."""
+    t = terminal(ctl, "run", "-t", "sh", "-c", SAVES.format(directory), **how)
+    t.wait(b"ready")
+    t.hang_up()
+    poll((directory / "saving").exists, what="the first half")
+    (directory / "go").touch()
+    poll((directory / "saved").exists, what="the second half")
+    assert (directory / "saved").read_text() == "1\n", "SIGHUP came so often"
+    if "under" not in how:
+        assert t.child.wait(30) == 5
+
+
+def test_a_closed_terminal_without_one_for_the_command(ctl, terminal, directory):
+    t = terminal(ctl, "run", "sh", "-c", SAVES.format(directory), controlling=True)
+    t.wait(b"ready")
+    t.hang_up()
+    poll((directory / "saving").exists, what="the first half")
+    (directory / "go").touch()
+    poll((directory / "saved").exists, what="the second half")
+    assert t.child.wait(30) == 5
+
+
+def test_jobs_of_a_closed_shell_save_too(ctl, terminal, directory):
+    """The shell ends at once, and passes SIGHUP on to a job that takes its time."""
+    t = terminal(ctl, "run", "-t", "-E", "PS1=remote> ", "bash", "--norc", "--noprofile", "-i", controlling=True)
+    t.wait(b"remote> ")
+    (directory / "job").write_text(SAVES.format(directory))
+    os.write(t.master, f"sh {directory}/job\r".encode())
+    t.wait(b"\rready")
+    t.hang_up()
+    poll((directory / "saving").exists, what="the first half")
+    (directory / "go").touch()
+    poll((directory / "saved").exists, what="the second half")

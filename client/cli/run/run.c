@@ -106,6 +106,9 @@ ready(void *arg)
 		execctl_say("standard input: %s", strerror(errno));
 	if (n <= 0) {
 		r->in_ended = true;
+		/* A raw terminal has no end of input but this one. */
+		if (r->input == RUN_INPUT_TTY)
+			run_hang_up(r);
 	} else if (r->input == RUN_INPUT_TTY && take_escapes(r, data, &n)) {
 		leave(r);
 		return;
@@ -129,7 +132,7 @@ run_input_update(struct run *r)
 		more = !r->in_ended;
 	if (r->in.added || more)
 		source_set(r->ctl, &r->in, STDIN_FILENO, more ? POLLIN : 0);
-	if (r->in_ended && r->input != RUN_INPUT_NONE && !r->done)
+	if (r->in_ended && r->input == RUN_INPUT_PIPE && !r->done)
 		close_input(r);
 }
 
@@ -238,6 +241,7 @@ run_json_exited(struct run *r, const struct execd_exit *how)
 
 #define QUEUED_MAX     (1u << 20) /* bytes of output; more pauses the client */
 #define ABANDON_MS     3000	  /* wait for the end of a killed command */
+#define DRAIN_MS       200	  /* what a terminal held at the exit */
 #define CLIENT_LATE_MS 2000	  /* the server's own timeout comes first */
 
 void
@@ -293,7 +297,9 @@ output_changed(void *arg)
 	int err = r->out.failed ? r->out.failed : r->err.failed;
 
 	set_pause(r, queued > QUEUED_MAX);
-	if (err == 0 || r->done || r->giving_up.added)
+	if (err < 0 && terminal_is_gone())
+		run_hang_up(r);
+	if (err == 0 || r->done || r->hung_up || r->giving_up.added)
 		return;
 	execctl_say("standard %s: %s; the command is killed",
 	    r->out.failed ? "output" : "error", strerror(-err));
@@ -441,6 +447,30 @@ tell_end(struct run *r, const struct execd_exit *how)
 }
 
 static void
+on_closed(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->forget)
+		record_remove(execd_client_session(r->ctl->client));
+	run_finish(r, r->code);
+}
+
+/* A job in the background may hold the terminal for ever, so its end is not
+ * waited for, as ssh(1) does not. Once the user's terminal is gone nobody waits
+ * here, and what is left can save what it has: run ends the session when it
+ * leaves. */
+static void
+leave_terminal(struct run *r)
+{
+	if (!r->tty || r->hung_up || r->giving_up.added)
+		return;
+	r->drained.fire = on_closed;
+	r->drained.arg = r;
+	timer_set(r->ctl, &r->drained, DRAIN_MS);
+}
+
+static void
 on_exited(void *arg, const struct execd_exit *how)
 {
 	struct run *r = arg;
@@ -453,16 +483,7 @@ on_exited(void *arg, const struct execd_exit *how)
 		r->code = r->timed_out ? EXIT_CTL_TIMEOUT : how->code;
 	if (r->ctl->json && r->capture == NULL)
 		run_json_exited(r, how);
-}
-
-static void
-on_closed(void *arg)
-{
-	struct run *r = arg;
-
-	if (r->forget)
-		record_remove(execd_client_session(r->ctl->client));
-	run_finish(r, r->code);
+	leave_terminal(r);
 }
 
 /* Converts the error of process/start to the exit status of a shell. */
@@ -598,6 +619,7 @@ run_clear(struct run *r)
 	timer_remove(r->ctl, &r->terminated);
 	timer_remove(r->ctl, &r->deadline);
 	timer_remove(r->ctl, &r->giving_up);
+	timer_remove(r->ctl, &r->drained);
 	output_clear(&r->out);
 	output_clear(&r->err);
 }

@@ -42,15 +42,16 @@ struct run {
 	struct source in, signals;
 	struct forward *forward; /* NULL: no forwarded ports */
 	bool pauses;		 /* its output is not taken */
-	struct timer deadline, giving_up, terminated;
+	struct timer deadline, giving_up, terminated, drained;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
 	bool at_line_start, escaped; /* state of the escape ~. */
 	unsigned int interrupts;
 	bool timed_out, denied;
 	bool started, done;
-	bool left; /* execctl leaves, the command continues */
-	int code;  /* the exit status, when done */
+	bool hung_up; /* the user's terminal is gone */
+	bool left;    /* execctl leaves, the command continues */
+	int code;     /* the exit status, when done */
 };
 
 void run_init(struct run *r, struct execctl *ctl);
@@ -101,6 +102,13 @@ int terminal_raw(void);
  * signalfd instead. Returns 0, or an exit status after a message. */
 int run_signals_begin(struct run *r);
 void run_signals_end(struct run *r);
+
+/* Tells whether standard input, output or error was a terminal that has hung
+ * up. */
+bool terminal_is_gone(void);
+/* The terminal is gone: the command gets SIGHUP, once, and all the time that it
+ * takes; what it writes is dropped. */
+void run_hang_up(struct run *r);
 
 /* Does nothing unless the terminal is raw. Also runs at exit(3). */
 void terminal_restore(void);

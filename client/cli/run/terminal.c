@@ -65,6 +65,17 @@ terminal_size(unsigned int *rows, unsigned int *cols)
 	return true;
 }
 
+bool
+terminal_is_gone(void)
+{
+	struct termios t;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (tcgetattr(fd, &t) < 0 && errno == EIO)
+			return true;
+	return false;
+}
+
 /*
  * Forwards the signals that a user or a script sends to execctl to the command.
  */
@@ -213,6 +224,18 @@ forward(struct run *r, int sig)
 	run_abandon(r, 128 + sig);
 }
 
+/* The kernel and the user's shell both send SIGHUP then, and the second would
+ * end an editor that is saving. */
+void
+run_hang_up(struct run *r)
+{
+	if (r->hung_up)
+		return;
+	r->hung_up = true;
+	timer_remove(r->ctl, &r->drained);
+	forward(r, SIGHUP);
+}
+
 static void
 ready(void *arg)
 {
@@ -224,6 +247,8 @@ ready(void *arg)
 		set_raw();
 	if (signal == SIGCONT || signal == SIGWINCH)
 		resize(r);
+	else if (signal == SIGHUP && terminal_is_gone())
+		run_hang_up(r);
 	else if (signal != 0)
 		forward(r, signal);
 }
