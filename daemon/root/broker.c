@@ -35,9 +35,7 @@
 #define LEAVE_MS       5000  /* the time to leave */
 #define ALONE_MS       10000 /* so long clients wait for a broker */
 
-static const struct broker_process none = {
-	.pidfd = -1, .channel = -1, .events = -1, .text = -1
-};
+static const struct broker_process none = BROKER_NONE;
 
 static bool
 is_there(const struct broker_process *b)
@@ -238,12 +236,11 @@ broker_lose(struct broker_process *b, const char *why)
 static void
 tell_end(const char *what, int status)
 {
-	if (WIFSIGNALED(status))
-		log_error(
-		    0, "broker: killed by signal %d%s", WTERMSIG(status), what);
-	else
-		log_error(0, "broker: exited with status %d%s",
-		    WEXITSTATUS(status), what);
+	bool killed = WIFSIGNALED(status);
+
+	log_error(0, "broker: %s %d%s",
+	    killed ? "killed by signal" : "exited with status",
+	    killed ? WTERMSIG(status) : WEXITSTATUS(status), what);
 }
 
 /* A broker that never served has said why, or could not. Nothing is lost. */
@@ -294,12 +291,12 @@ reap_next(bool reload, int status)
 			     "was");
 		return;
 	}
-	if (!root.served)
+	if (!root.served) {
 		give_up(status);
-	else
-		plan_restart();
-	if (root.served)
-		tell_end("; sessions go on", status);
+		return;
+	}
+	tell_end("; sessions go on", status);
+	plan_restart();
 }
 
 /* Its last messages may wait to be read after its end. */

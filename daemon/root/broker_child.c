@@ -23,8 +23,7 @@
 #include "log.h"
 #include "util.h"
 
-/* --- The directory of the lists of placeholders (execd(8)), the broker's ---
- */
+/* --- The directory of the lists of placeholders (execd(8)), the broker's - */
 
 static int
 open_below(int at, const char *name)
@@ -77,8 +76,7 @@ open_placeholder_lists(uid_t uid)
 	return steal_fd(&fd);
 }
 
-/* --- The broker ------------------------------------------------------------
- */
+/* --- The broker ---------------------------------------------------------- */
 
 /* systemd's sockets begin at this number. The broker finds them where it would
  * find them if systemd had started it (sd_listen_fds(3)). */

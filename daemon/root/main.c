@@ -34,8 +34,8 @@
 struct root root = { .programs = { { -1, -1, -1, -1 } },
 	.listener = -1,
 	.told = -1,
-	.serving = { .pidfd = -1, .channel = -1, .events = -1, .text = -1 },
-	.next = { .pidfd = -1, .channel = -1, .events = -1, .text = -1 },
+	.serving = BROKER_NONE,
+	.next = BROKER_NONE,
 	.exit_code = -1,
 	.replaceable = true };
 

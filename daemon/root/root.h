@@ -43,6 +43,11 @@ struct broker_process {
 	int64_t answer_ms; /* when it must have answered; 0: it has */
 };
 
+#define BROKER_NONE                                                            \
+	{                                                                      \
+		.pidfd = -1, .channel = -1, .events = -1, .text = -1           \
+	}
+
 struct root {
 	bool is_root; /* else an ordinary user's */
 	struct programs programs;

@@ -181,8 +181,7 @@ make_leaf(const struct cgroup *session)
 								      : 0;
 }
 
-/* --- limits ----------------------------------------------------------------
- */
+/* --- limits -------------------------------------------------------------- */
 
 static struct cgroup_limits
 limits_of(const struct control_user *s)
@@ -264,8 +263,7 @@ session_cgroup_limit(const struct control_user *s)
 		log_error(err, "control groups: the limits of %s", s->name);
 }
 
-/* --- a session -------------------------------------------------------------
- */
+/* --- a session ----------------------------------------------------------- */
 
 static struct identity_group *
 take_identity(const char *name)
