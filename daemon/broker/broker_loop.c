@@ -86,6 +86,8 @@ signals_ready(struct event_source *source, uint32_t events)
 				drain_begin(m, info.ssi_uid);
 			break;
 		case SIGTERM:
+			if (m->leaving) /* root's execd tells the next one */
+				break;
 			if (m->options->sessions != NULL) {
 				stop_service(m);
 				break;
@@ -131,6 +133,10 @@ broker_stop(struct broker *m, int exit_code)
 	notify("STOPPING=1");
 	m->stopping = true;
 	m->exit_code = exit_code;
+	if (m->draining) {
+		m->drain_until_ms = now_ms();
+		drain_keep_times(m);
+	}
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		listener_close(m->conf->listeners[i]);
 	frontend_drain(m);
@@ -152,8 +158,16 @@ give_notice(struct broker *m)
 	notify(
 	    "STOPPING=1\nSTATUS=new sessions are opened for another %u ms", ms);
 	m->notice_until_ms = now_ms() + ms;
+	drain_keep_times(m);
 	frontend_drain(m);
 	return true;
+}
+
+/* Those whose runner has not answered this broker yet may be there, too. */
+static size_t
+count_sessions(const struct broker *m)
+{
+	return m->sessions->by_id.count + m->sessions->unknown;
 }
 
 /* SIGTERM: opens no new sessions, and gives open ones time. */
@@ -164,16 +178,17 @@ broker_drain(struct broker *m)
 
 	if (give_notice(m))
 		return;
-	if (ms == 0 || m->sessions->by_id.count == 0) {
+	if (ms == 0 || count_sessions(m) == 0) {
 		log_info("signal %d: stopping", SIGTERM);
 		broker_stop(m, EXIT_STOPPED);
 		return;
 	}
 	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
-	    m->sessions->by_id.count, ms);
+	    count_sessions(m), ms);
 	notify("STOPPING=1");
 	m->draining = true;
 	m->drain_until_ms = now_ms() + ms;
+	drain_keep_times(m);
 	session_spare_drop_all(m);
 	frontend_drain(m);
 }
@@ -190,9 +205,9 @@ finish_drain(struct broker *m, int64_t now)
 	}
 	if (!m->draining || m->stopping)
 		return -1;
-	if (m->sessions->by_id.count > 0 && now < m->drain_until_ms)
+	if (count_sessions(m) > 0 && now < m->drain_until_ms)
 		return m->drain_until_ms;
-	log_info("drained: %zu sessions are ended", m->sessions->by_id.count);
+	log_info("drained: %zu sessions are ended", count_sessions(m));
 	broker_stop(m, EXIT_STOPPED);
 	return now;
 }

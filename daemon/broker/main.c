@@ -404,7 +404,7 @@ serve(struct broker *m)
 {
 	int code;
 
-	drain_init(&m->drain);
+	drain_init(m);
 	session_usage_init();
 	session_adopt_all(m);
 	ctl_serve(m);

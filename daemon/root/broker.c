@@ -441,7 +441,7 @@ close_when_due(int64_t now)
 int64_t
 broker_watch(int64_t now)
 {
-	int64_t first, second;
+	int64_t next;
 
 	if (root.stopping)
 		return -1;
@@ -453,26 +453,32 @@ broker_watch(int64_t now)
 		return root.listener < 0 ? start_when_due(now)
 					 : close_when_due(now);
 	root.alone_ms = 0;
-	first = root.serving.channel >= 0 ? watch_serving(now) : -1;
-	second = watch_next(now);
-	return first < 0 || (second >= 0 && second < first) ? second : first;
+	next = root.serving.channel >= 0 ? watch_serving(now) : -1;
+	return earlier_ms(next, watch_next(now));
 }
 
 void
 broker_signal(int sig)
 {
+	bool ready =
+	    root.serving.pid > 0 && (root.serving.state & BROKER_READY);
+	/* Sessions have their time, which a broker knows. Without a broker a
+	 * second SIGTERM ends everything. */
+	bool ending = sig == SIGTERM && root.served && root.listener < 0 &&
+		      (ready || !root.ending);
 	pid_t pid = broker_any();
 
 	if (sig == SIGHUP) {
 		broker_reload(&(int){ -1 });
 		return;
 	}
-	if (sig == SIGUSR1) {
-		if (root.serving.pid > 0)
-			kill(root.serving.pid, sig);
+	root.ending |= ending;
+	if (sig == SIGUSR1 || ending) {
+		if (ready)
+			kill(pid, sig);
 		else
-			log_warn(
-			    0, "SIGUSR1: no broker serves that could drain");
+			log_warn(0, "signal %d: no broker serves%s", sig,
+			    ending ? "; the next one is told" : "");
 		return;
 	}
 	if (pid > 0 && pid != root.next.pid && is_there(&root.next))
@@ -485,11 +491,10 @@ broker_signal(int sig)
 	stop_for(sig);
 }
 
-/* --- Descriptors that a broker leaves for the next one ---------------------
- */
+/* --- descriptors that a broker leaves for the next one ------------------- */
 
 /* Each has a number. */
-static int stored[] = { -1, -1, -1, -1, -1, -1 };
+static int stored[] = { -1, -1, -1, -1, -1, -1, -1 };
 _Static_assert(nitems(stored) == STORED_MAX, "one for each number");
 
 int
@@ -508,6 +513,6 @@ store_keep(uint32_t number, int fd)
 void
 store_save(struct saved *s)
 {
-	for (int i = 0; i < STORED_MAX; i++)
+	for (int i = 0; i < (s->version < 6 ? STORED_ENDING : STORED_MAX); i++)
 		saved_fd(s, &stored[i]);
 }

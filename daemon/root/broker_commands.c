@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -213,6 +214,9 @@ take_serving(struct broker_process *b, const void *payload, int *fds)
 	root.served = true;
 	root.replaceable = s->replaceable == 1;
 	root.failures = 0;
+	b->state |= BROKER_READY;
+	if (root.ending && store_find(STORED_ENDING) < 0)
+		kill(b->pid, SIGTERM);
 	return 0;
 }
 

@@ -307,6 +307,8 @@ root_save(struct saved *s)
 	SAVE(s, root.failures);
 	for (size_t i = 0; i < nitems(root.older); i++)
 		SAVE(s, root.older[i]);
+	if (s->version >= 6)
+		SAVE(s, root.ending);
 }
 
 static int

@@ -25,6 +25,7 @@ enum broker_stage {
 	BROKER_LISTING = 1 << 1, /* it has met no client yet */
 	BROKER_SEALED = 1 << 2,	 /* until the broker before it is gone */
 	BROKER_SERVING = 1 << 3,
+	BROKER_READY = 1 << 4, /* so is its front-end; it hears signals */
 };
 
 struct broker_process {
@@ -61,6 +62,7 @@ struct root {
 	bool served;			     /* and one has served */
 	bool replaceable; /* another broker could take over */
 	int stop_signal;  /* with which the broker was told to end everything */
+	bool ending;	  /* SIGTERM came once, for each broker from then on */
 	bool stopping;	  /* everything ends, */
 	int exit_code;	  /* with this code */
 	bool reload; /* another broker is wanted after the one on its way */

@@ -230,8 +230,11 @@ struct control_kept {
 enum spawn_stored {
 	STORED_DRAINED,
 	STORED_LOST_LINES,
-	STORED_GROUPS,		       /* one for each hierarchy */
-	STORED_MAX = STORED_GROUPS + 4 /* of which there are so many */
+	STORED_GROUPS, /* one for each hierarchy, of which there are 4 */
+	/* what became of SIGTERM: root tells the signal to a broker only if
+	 * there is none */
+	STORED_ENDING = STORED_GROUPS + 4,
+	STORED_MAX
 };
 
 struct control_serving {

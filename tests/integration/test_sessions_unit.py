@@ -587,9 +587,9 @@ def test_impossible_lists_end_it(sessions, order):
     lambda r: r.send(said(92)),                                                # ALIVE, without a question
     lambda r: r.send(said(90, u32(0))),                                        # STOP: the sessions are another unit's
     lambda r: r.send(stored(84), 0, 0),                                        # two to keep
-    lambda r: r.send(stored(84, 6), 0),                                        # no such number
+    lambda r: r.send(stored(84, 7), 0),                                        # no such number
     lambda r: r.send(stored(84, 0xffffffff), 0),
-    lambda r: r.send(stored(86, 6)),
+    lambda r: r.send(stored(86, 7)),
     lambda r: r.send(stored(84) + b"x", 0),
     lambda r: r.send(said(82)),
     lambda r: r.send(said(KILL)),

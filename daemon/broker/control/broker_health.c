@@ -5,6 +5,7 @@
 #include "broker_health.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -143,8 +144,44 @@ wall_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* Leaves bytes for the next broker. */
+static void
+keep(enum spawn_stored number, const void *bytes, size_t len)
+{
+	_cleanup_close_ int fd = secret_memfd("drain", bytes, len);
+
+	if (fd >= 0)
+		spawn_store(number, fd);
+	else
+		log_error(fd, "drain: the next broker will not know of it");
+}
+
+static void
+read_times(struct broker *m)
+{
+	_cleanup_close_ int fd = spawn_take(STORED_ENDING);
+	int64_t until_ms[2];
+
+	if (fd < 0 ||
+	    pread(fd, until_ms, sizeof(until_ms), 0) != sizeof(until_ms))
+		return;
+	m->notice_until_ms = until_ms[0];
+	m->drain_until_ms = until_ms[1];
+	m->draining = m->drain_until_ms > 0;
+	log_info("signal %d came to an earlier broker, and the drain goes on",
+	    SIGTERM);
+}
+
 void
-drain_init(struct drain *d)
+drain_keep_times(const struct broker *m)
+{
+	const int64_t until_ms[] = { m->notice_until_ms, m->drain_until_ms };
+
+	keep(STORED_ENDING, until_ms, sizeof(until_ms));
+}
+
+static void
+read_drained(struct drain *d)
 {
 	_cleanup_close_ int fd = spawn_take(STORED_DRAINED);
 	unsigned long long since_ms;
@@ -159,19 +196,21 @@ drain_init(struct drain *d)
 	log_info("no new sessions: execd was drained by uid %u", d->by);
 }
 
-static void
-keep(const struct drain *d)
+void
+drain_init(struct broker *m)
 {
-	_cleanup_close_ int fd = -1;
+	read_drained(&m->drain);
+	read_times(m);
+}
+
+static void
+keep_drained(const struct drain *d)
+{
 	char text[64];
 	int n = snprintf(text, sizeof(text), "%u %llu", d->by,
 	    (unsigned long long)d->since_ms);
 
-	fd = secret_memfd("drained", text, (size_t)n);
-	if (fd >= 0)
-		spawn_store(STORED_DRAINED, fd);
-	else
-		log_error(fd, "drain: the next broker will not know of it");
+	keep(STORED_DRAINED, text, (size_t)n);
 }
 
 bool
@@ -182,7 +221,7 @@ drain_begin(struct broker *m, uint32_t uid)
 	m->drain = (struct drain){ true, uid, wall_ms() };
 	log_info("drained by uid %u: no new sessions; %zu go on", uid,
 	    m->sessions->by_id.count);
-	keep(&m->drain);
+	keep_drained(&m->drain);
 	session_spare_drop_all(m);
 	frontend_drain(m);
 	notify("STATUS=drained by uid %u", uid);

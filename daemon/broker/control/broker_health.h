@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct drain;
 struct broker;
 
 /* Names the part that does not answer, or returns NULL if all do. */
@@ -50,11 +49,14 @@ unsigned load_pressure(const char *text);
  * but not the end of root's execd.
  */
 
-/* Reads the state that the previous broker left. */
-void drain_init(struct drain *d);
+/* Reads the state that the previous broker left, also of its end. */
+void drain_init(struct broker *m);
 
 /* Returns false if the state was so already. */
 bool drain_begin(struct broker *m, uint32_t uid);
 bool drain_end(struct broker *m, uint32_t uid);
+
+/* The times of SIGTERM have changed: the next broker goes on with them. */
+void drain_keep_times(const struct broker *m);
 
 #endif

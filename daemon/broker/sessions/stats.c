@@ -30,7 +30,7 @@
 /* The directories above the control groups of all sessions. */
 static struct cgroup above = CGROUP_NONE;
 
-_Static_assert(STORED_GROUPS + CGROUP_HIERARCHIES == STORED_MAX, "places");
+_Static_assert(STORED_GROUPS + CGROUP_HIERARCHIES == STORED_ENDING, "places");
 
 void
 session_usage_init(void)
