@@ -42,6 +42,8 @@
 #define REPORT_WAIT_MS 30000
 
 static int open_recording(struct slice process);
+static void ask_keep(
+    const struct control_keep_wanted *wanted, struct control_keep *answer);
 
 /* How long the session's last processes have to die of SIGKILL. */
 #define LAST_KILL_MS 3000
@@ -173,6 +175,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session_init(&session, &server, base, &c, base_env, &own, &cgroup);
 	session.report = report;
 	session.open_recording = open_recording;
+	session.ask_keep = ask_keep;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	state = RUNNER_CONFIGURED;
@@ -326,11 +329,29 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds > 0 || (err < 0 && err != -EPROTO))
 		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
+	/* It comes first, so that the broker knows it as soon as it knows the
+	 * session. */
+	keep_report(&session);
 	report(RUNNER_EVENT_IDENTITY, &i);
 	TAILQ_FOREACH (p, &session.started, link)
 		if (i.audited && !p->process.state.exited && !p->unrecorded)
 			report_running(p);
 	return 0;
+}
+
+/*
+ * A second answer to a question that two brokers have read: the first died
+ * before it answered, and the runner asked again.
+ */
+static int
+take_late_keep(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_keep late;
+
+	return nfds > 0 ||
+		       control_get(packet, len, RUNNER_COMMAND_KEEP, &late) < 0
+		   ? -EBADMSG
+		   : 0;
 }
 
 static const struct runner_command {
@@ -350,6 +371,8 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
 	    take_detach },
 	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY, take_terminate },
+	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING,
+	    take_late_keep },
 	{ RUNNER_COMMAND_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
 	    take_identify },
 };
@@ -505,8 +528,9 @@ commands_run(struct event_base *event_base, char **env)
 /* --- a question to the broker ------------------------------------------- */
 
 /*
- * Asks the broker for the file of a terminal's recording. The runner waits for
- * the answer; other commands of the broker that arrive meanwhile are put off.
+ * Asks the broker for the file of a terminal's recording, or to keep the
+ * session. The runner waits for the answer; other commands of the broker that
+ * arrive meanwhile are put off.
  */
 
 #define ERRNO_MAX 4095
@@ -551,11 +575,16 @@ hear(uint8_t packet[CONTROL_MESSAGE_MAX], int *fds, size_t *nfds)
 	return n > 0 ? (size_t)n : 0;
 }
 
+struct question {
+	enum control_type type, answer_type;
+	const void *payload;
+};
+
 static void
-ask_for_recording(const struct control_recording_wanted *ask)
+ask(const struct question *q)
 {
-	recordings++;
-	report(RUNNER_EVENT_RECORDING_FILE, ask);
+	recordings += q->type == RUNNER_EVENT_RECORDING_FILE;
+	report(q->type, q->payload);
 }
 
 /*
@@ -563,10 +592,9 @@ ask_for_recording(const struct control_recording_wanted *ask)
  * answered, the next broker is asked again.
  */
 static void
-wait_for_recording(const struct control_recording_wanted *ask,
-    struct control_recording_file *answer, int *fds, size_t *nfds)
+wait_for(const struct question *q, void *answer, int *fds, size_t *nfds)
 {
-	const enum control_type type = RUNNER_COMMAND_RECORDING_FILE;
+	const enum control_type type = q->answer_type;
 
 	static heap_aligned uint8_t packet[CONTROL_MESSAGE_MAX];
 
@@ -581,7 +609,7 @@ wait_for_recording(const struct control_recording_wanted *ask,
 		if (len > 0 &&
 		    control_peek(packet, len) == RUNNER_COMMAND_IDENTIFY) {
 			take(packet, len, fds, *nfds);
-			ask_for_recording(ask);
+			ask(q);
 		} else if (len > 0) {
 			put_off(packet, len, fds, *nfds);
 		}
@@ -592,15 +620,34 @@ wait_for_recording(const struct control_recording_wanted *ask,
 static int
 open_recording(struct slice process)
 {
-	struct control_recording_wanted ask = { 0 };
+	struct control_recording_wanted wanted = { 0 };
+	const struct question q = { RUNNER_EVENT_RECORDING_FILE,
+		RUNNER_COMMAND_RECORDING_FILE, &wanted };
 	struct control_recording_file file;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	audit_copy_id(ask.process, process);
-	ask_for_recording(&ask);
-	wait_for_recording(&ask, &file, fds, &nfds);
+	audit_copy_id(wanted.process, process);
+	ask(&q);
+	wait_for(&q, &file, fds, &nfds);
 	if (nfds != (file.error == 0) || file.error > ERRNO_MAX)
 		impossible(RUNNER_COMMAND_RECORDING_FILE);
 	return file.error == 0 ? fds[0] : -(int)file.error;
+}
+
+/* session.ask_keep. */
+static void
+ask_keep(const struct control_keep_wanted *wanted, struct control_keep *answer)
+{
+	const struct question q = { RUNNER_EVENT_KEEP, RUNNER_COMMAND_KEEP,
+		wanted };
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+
+	ask(&q);
+	do {
+		wait_for(&q, answer, fds, &nfds);
+		if (nfds != 0)
+			impossible(RUNNER_COMMAND_KEEP);
+	} while (answer->number != wanted->number);
 }

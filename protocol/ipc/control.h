@@ -81,6 +81,7 @@ enum control_type {
 	    44, /* control_audit_state: whether it is written */
 	RUNNER_COMMAND_RECORDING_FILE = 46, /* control_recording_file (+ fd) */
 	RUNNER_COMMAND_IDENTIFY = 48,	    /* no fields; from a new broker */
+	RUNNER_COMMAND_KEEP = 70,	    /* control_keep */
 
 	/* runner -> broker: reports */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
@@ -96,6 +97,10 @@ enum control_type {
 	/* control_identity; answers IDENTIFY, then: */
 	RUNNER_EVENT_IDENTITY = 59,
 	RUNNER_EVENT_RUNNING = 61, /* control_running, for each command */
+	/* control_keep_wanted: waits for RUNNER_COMMAND_KEEP */
+	RUNNER_EVENT_KEEP = 71,
+	/* control_keep_state; before IDENTITY, and when it has changed */
+	RUNNER_EVENT_KEPT = 73,
 
 	/* runner -> front-end, as frames on the session channel of a client
 	 * that was handed over */

@@ -263,7 +263,8 @@ struct control_metrics {
 	uint32_t conn;
 	uint8_t verdict; /* enum verdict; if not GRANTED, the rest is zero */
 	uint64_t attached, detached, ending; /* current numbers of sessions */
-	uint64_t processes;		     /* current number */
+	uint64_t kept;	    /* those of them that their clients asked to keep */
+	uint64_t processes; /* current number */
 	uint64_t started;
 	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */
 	uint64_t denied; /* those that a sandbox probably stopped */

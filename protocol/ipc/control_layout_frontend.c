@@ -114,6 +114,7 @@ static const struct field metrics_fields[] = {
 	FIELD(FIELD_U64, control_metrics, attached),
 	FIELD(FIELD_U64, control_metrics, detached),
 	FIELD(FIELD_U64, control_metrics, ending),
+	FIELD(FIELD_U64, control_metrics, kept),
 	FIELD(FIELD_U64, control_metrics, processes),
 	FIELD(FIELD_U64, control_metrics, started),
 	FIELD(FIELD_BYTES, control_metrics, exited),

@@ -98,6 +98,28 @@ static const struct field identity_fields[] = {
 	FIELD(FIELD_BOOL, control_identity, terminating),
 };
 
+static const struct field keep_wanted_fields[] = {
+	FIELD(FIELD_U32, control_keep_wanted, number),
+	FIELD(FIELD_BOOL, control_keep_wanted, keep),
+	FIELD(FIELD_BOOL, control_keep_wanted, running),
+	FIELD(FIELD_U32, control_keep_wanted, ms),
+};
+
+static const struct field keep_fields[] = {
+	FIELD(FIELD_U32, control_keep, number),
+	FIELD(FIELD_U32, control_keep, ms),
+	FIELD(FIELD_U32, control_keep, max_ms),
+	FIELD(FIELD_STRING, control_keep, reason),
+};
+
+static const struct field keep_state_fields[] = {
+	FIELD(FIELD_BOOL, control_keep_state, running),
+	FIELD(FIELD_U32, control_keep_state, ms),
+	FIELD(FIELD_U32, control_keep_state, max_ms),
+	FIELD(FIELD_U64, control_keep_state, since_ms),
+	FIELD(FIELD_U64, control_keep_state, detached_ms),
+};
+
 static const struct field running_fields[] = {
 	FIELD(FIELD_STRING, control_running, process),
 };
@@ -232,6 +254,9 @@ static const struct control_layout rows[] = {
 	EMPTY(RUNNER_EVENT_END),
 	LAYOUT(RUNNER_EVENT_RECORDING_FILE, recording_wanted_fields),
 	LAYOUT(RUNNER_COMMAND_RECORDING_FILE, recording_file_fields),
+	LAYOUT(RUNNER_EVENT_KEEP, keep_wanted_fields),
+	LAYOUT(RUNNER_COMMAND_KEEP, keep_fields),
+	LAYOUT(RUNNER_EVENT_KEPT, keep_state_fields),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 };
 

@@ -214,6 +214,34 @@ struct control_running {
 	char process[CONTROL_PROCESS_MAX];
 };
 
+/* The longest time that an operator can permit: 30 days. */
+#define CONTROL_KEEP_MAX_MS (30u * 24 * 3600 * 1000)
+
+/* How long the session is to be kept without a client. */
+struct control_keep_wanted {
+	uint32_t number; /* of the question; its answer has it, too */
+	bool keep;	 /* false: no longer than any other session */
+	bool
+	    running; /* a command runs now, and the session waits for its end */
+	uint32_t ms;
+};
+
+/* The answer: what is granted, or why it is not. */
+struct control_keep {
+	uint32_t number;
+	uint32_t ms, max_ms;
+	char reason[256]; /* "": it is granted */
+};
+
+/* What was granted, for a broker that adopts the session, and what has changed
+ * since then. */
+struct control_keep_state {
+	bool running;
+	uint32_t ms, max_ms;
+	uint64_t since_ms;    /* for so long nothing has been running */
+	uint64_t detached_ms; /* for so long no client has had it */
+};
+
 struct control_attach {
 	uint32_t generation;
 	char peer[CONTROL_PEER_MAX]; /* "websocket IP:PORT" or "stdio" */

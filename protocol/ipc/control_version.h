@@ -20,10 +20,10 @@
 
 #define SPAWN_VERSION 6 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 10
+#define FRONTEND_VERSION 11
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
- * first two values are the boolean of before */
-#define RUNNER_VERSION 3
+ * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP */
+#define RUNNER_VERSION 4
 #define RUNNER_OLDEST  1
 
 #endif

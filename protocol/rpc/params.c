@@ -287,6 +287,39 @@ method_family_name(enum method_family family)
 	return names[family];
 }
 
+static void
+take_keep(struct args *a, struct session_keep_params *keep)
+{
+	keep->keep_ms = args_u64(a, "keepMs");
+	keep->while_running = args_opt_bool(a, "whileRunning", false);
+}
+
+void
+params_session_keep(struct args *a, union method_params *p)
+{
+	args_begin(a, "SessionKeep");
+	take_keep(a, &p->session_keep);
+}
+
+static void
+decode_keep(struct args *a, struct initialize_params *i)
+{
+	const struct json_value *v =
+	    args_opt_object(a, "sessionKeep", "SessionKeep");
+	struct args in;
+
+	i->has_keep = v != NULL;
+	if (v == NULL)
+		return;
+	args_init(&in, a->doc, v, "SessionKeep");
+	take_keep(&in, &i->keep);
+	if (args_end(&in) < 0)
+		args_fail(a, "%s", in.error);
+	if (i->watch)
+		args_fail(
+		    a, "watchSessionId and sessionKeep exclude each other");
+}
+
 void
 params_initialize(struct args *a, union method_params *p)
 {
@@ -300,6 +333,7 @@ params_initialize(struct args *a, union method_params *p)
 	if (i->resume && i->watch)
 		args_fail(
 		    a, "resumeSessionId and watchSessionId exclude each other");
+	decode_keep(a, i);
 }
 
 void

@@ -29,12 +29,20 @@ enum method_family {
 /* Returns "exec", "filesystem", ... (doc/protocol.md section 5.3). */
 const char *method_family_name(enum method_family family);
 
+/* How long a session is kept without a client. */
+struct session_keep_params {
+	uint64_t keep_ms;
+	bool while_running; /* from the end of its last command on */
+};
+
 struct initialize_params {
 	struct slice client_name;
 	bool resume;
 	struct slice resume_session_id;
 	bool watch; /* not together with resume */
 	struct slice watch_session_id;
+	bool has_keep; /* not together with watch */
+	struct session_keep_params keep;
 };
 
 struct env_policy {
@@ -222,6 +230,7 @@ struct http_request_params {
 /* The params of any method, for callers that use a table. */
 union method_params {
 	struct initialize_params initialize;
+	struct session_keep_params session_keep;
 	struct process_start_params process_start;
 	struct process_read_params process_read;
 	struct process_write_params process_write;

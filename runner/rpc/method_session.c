@@ -63,6 +63,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"commandExec",
 		"sessionWatch",
 		"sessionEnd",
+		"sessionKeep",
 	};
 
 	json_key_begin(w, "capabilities", '{');
@@ -106,12 +107,34 @@ write_environment(struct json_writer *w, struct session *s)
 	write_capabilities(w, s);
 }
 
+/* A client that resumes its session is not turned away because the session
+ * cannot be kept: the answer says so. */
+static void
+write_keep(struct json_writer *w, struct session *s, const char *refused)
+{
+	json_key_begin(w, "sessionKeep", '{');
+	if (refused[0] == '\0') {
+		keep_write(w, s);
+	} else {
+		json_key_begin(w, "error", '{');
+		json_key_i64(w, "code", RPC_MALFORMED);
+		json_key_cstring(w, "message", refused);
+		json_end(w, '}');
+	}
+	json_end(w, '}');
+}
+
 int
 method_initialize(struct request *r, const union method_params *p)
 {
+	const struct initialize_params *i = &p->initialize;
 	struct session *s = r->session;
-	struct json_writer w = reply_begin(r->channel, &r->id);
+	char refused[256] = "";
+	struct json_writer w;
 
+	if (i->has_keep)
+		keep_ask(s, i->keep.keep_ms, i->keep.while_running, refused);
+	w = reply_begin(r->channel, &r->id);
 	json_key_cstring(&w, "sessionId", s->config.session_id);
 	json_key_begin(&w, "environmentInfo", '{');
 	write_environment(&w, s);
@@ -119,6 +142,8 @@ method_initialize(struct request *r, const union method_params *p)
 	json_key_cstring(&w, "protocolVersion", "exec-server.v0");
 	if (r->client->watching)
 		json_key_bool(&w, "watching", true);
+	if (i->has_keep || s->keep.max_ms > 0)
+		write_keep(&w, s, refused);
 	reply_end(r->channel, &w);
 	r->client->state = SESSION_INITIALIZED;
 	return 0;
@@ -153,4 +178,20 @@ method_session_end(struct request *r, const union method_params *p)
 
 	r->session->report(RUNNER_EVENT_END, NULL);
 	return err;
+}
+
+int
+method_session_keep(struct request *r, const union method_params *p)
+{
+	const struct session_keep_params *k = &p->session_keep;
+	struct json_writer w;
+	char reason[256];
+
+	if (!keep_ask(r->session, k->keep_ms, k->while_running, reason))
+		return reply_error(
+		    r->channel, &r->id, RPC_MALFORMED, "%s", reason);
+	w = reply_begin(r->channel, &r->id);
+	keep_write(&w, r->session);
+	reply_end(r->channel, &w);
+	return 0;
 }

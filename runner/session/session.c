@@ -36,6 +36,7 @@
 
 static void forget_cb(evutil_socket_t fd, short what, void *arg);
 static void kill_cb(evutil_socket_t fd, short what, void *arg);
+static void plan_forgetting(struct session *s);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
 /*
@@ -241,6 +242,7 @@ session_detach(struct session *s, enum channel_end end)
 	 */
 	s->report_detached(s, end);
 	channel_close(&s->client.channel);
+	s->detached_ms = now_ms();
 	s->server->detached(s);
 	table_each(&s->processes, orphan_visit, NULL);
 	session_drop_waiters(&s->client);
@@ -343,6 +345,8 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
 	s->client.channel.hand_over = &s->config;
 	channel_look(&s->client.channel);
+	keep_attached(s);
+	plan_forgetting(s);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -451,6 +455,7 @@ session_add(struct session *s, struct session_process *p)
 	p->number = ++s->starts;
 	table_insert(&s->processes, &p->node, siphash_bytes(p->id, p->id_len));
 	TAILQ_INSERT_TAIL(&s->started, p, link);
+	keep_look(s);
 }
 
 void
@@ -489,7 +494,7 @@ plan_forgetting(struct session *s)
 	struct session_process *first = TAILQ_FIRST(&s->closed);
 	int64_t ms;
 
-	if (first == NULL)
+	if (first == NULL || keep_remembers(s))
 		return;
 	ms = first->forget_ms - now_ms();
 	loop_add_ms(&s->forget_event, ms < 0 ? 0 : (uint64_t)ms);
@@ -505,8 +510,8 @@ forget_cb(evutil_socket_t fd, short what, void *arg)
 	struct session *s = arg;
 	struct session_process *p;
 
-	while (
-	    (p = TAILQ_FIRST(&s->closed)) != NULL && p->forget_ms <= now_ms()) {
+	while (!keep_remembers(s) && (p = TAILQ_FIRST(&s->closed)) != NULL &&
+	       p->forget_ms <= now_ms()) {
 		s->output_kept -= p->output_kept;
 		if (s->oldest_kept == p)
 			s->oldest_kept = TAILQ_NEXT(p, closed_link);
@@ -562,6 +567,7 @@ session_note_closed(struct session_process *p)
 	}
 	if (TAILQ_FIRST(&s->closed) == p)
 		plan_forgetting(s);
+	keep_look(s);
 }
 
 /* --- what is told ------------------------------------------------------- */

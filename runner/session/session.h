@@ -123,6 +123,18 @@ struct session_server {
 	void (*closed)(struct session_process *p);
 };
 
+/*
+ * For how long the broker keeps the session without a client (keep.c). Its
+ * client may want that this time begins when its last command has ended.
+ */
+struct keep {
+	uint32_t max_ms; /* 0: as any other session */
+	uint32_t ms;
+	bool while_running;
+	bool running;	 /* as the broker knows it, if while_running */
+	int64_t idle_ms; /* now_ms(): since when nothing runs */
+};
+
 struct session {
 	struct event_base *base;
 	const struct session_server *server;
@@ -152,6 +164,8 @@ struct session {
 	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
 	struct record *record; /* audit.h; NULL: no reports are wanted */
+	struct keep keep;
+	int64_t detached_ms; /* now_ms(): since when no client is attached */
 	bool terminating;
 	struct table processes;
 	/* all processes, in order of their start */
@@ -179,6 +193,9 @@ struct session {
 	 * it. Returns the descriptor or -errno.
 	 */
 	int (*open_recording)(struct slice process);
+	/* Asks the broker to keep the session, and waits for its answer. */
+	void (*ask_keep)(const struct control_keep_wanted *wanted,
+	    struct control_keep *answer);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 	struct sandboxes sandbox;
@@ -259,6 +276,30 @@ void session_tell(
  */
 void session_answer_waiters(struct client *c);
 void session_drop_waiters(struct client *c);
+
+/* --- keep.c ------------------------------------------------------------- */
+
+/*
+ * Asks that the session is kept for so long without a client; with
+ * while_running, as long as a command runs and this time from its end on. 0 and
+ * false: as any other session. Returns true, or false with a sentence in
+ * reason[256], and nothing has changed.
+ */
+bool keep_ask(struct session *s, uint64_t ms, bool while_running, char *reason);
+
+/* Writes the members keepMs, whileRunning and maxMs of what was granted. */
+void keep_write(struct json_writer *w, const struct session *s);
+
+/* A command has begun or has closed. */
+void keep_look(struct session *s);
+
+/* Tells a new broker what was granted. */
+void keep_report(const struct session *s);
+
+/* What a kept session remembers of its closed processes waits for its client:
+ * the first tells whether it waits, the second begins their time again. */
+bool keep_remembers(const struct session *s);
+void keep_attached(struct session *s);
 
 /* --- for observers ------------------------------------------------------ */
 

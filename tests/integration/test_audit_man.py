@@ -85,7 +85,7 @@ def records(configured, user, directory, mode):
         "operators = a", "[identity a]", f"user = {user.pw_name}",
         "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
         "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
-        "detached-ttl = 300ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
+        "detached-ttl = 300ms", "max-kept-sessions = 1", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
 
     def connect(**more):
         return s.connect(source=PROXY, before=header(), **more)
@@ -98,6 +98,8 @@ def records(configured, user, directory, mode):
     for token, status in ("tok-a", 200), ("wrong", 401):
         assert scrape(s.url, token, source=PROXY, before=header())[0] == status
     c = connect(token="tok-a").ready()
+    c.call("session/keep", {"keepMs": 3600000})
+    connect(token="tok-a").initialize(sessionKeep={"keepMs": 1})
     c.run("p", ["/bin/true"], tty=True)
     c.run_sh("k", "kill -9 $$")
     c.call("fs/writeFile", {"path": f"file://{directory}/a", "dataBase64": b64("x")})

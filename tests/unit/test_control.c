@@ -80,6 +80,9 @@ static const struct {
 	{ RUNNER_COMMAND_IDENTIFY, 0 },
 	{ RUNNER_EVENT_IDENTITY, sizeof(struct control_identity) },
 	{ RUNNER_EVENT_RUNNING, sizeof(struct control_running) },
+	{ RUNNER_EVENT_KEEP, sizeof(struct control_keep_wanted) },
+	{ RUNNER_COMMAND_KEEP, sizeof(struct control_keep) },
+	{ RUNNER_EVENT_KEPT, sizeof(struct control_keep_state) },
 };
 
 static void
@@ -249,7 +252,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u };
+		0x1c8e5554u, 0x9446c18bu };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

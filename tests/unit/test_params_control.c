@@ -62,6 +62,26 @@ show_start_id(struct json_writer *w, const union method_params *p)
 }
 
 static void
+show_keep(struct json_writer *w, const struct session_keep_params *k)
+{
+	json_u64(w, k->keep_ms);
+	json_bool(w, k->while_running);
+}
+
+static void
+show_session_keep(struct json_writer *w, const union method_params *p)
+{
+	show_keep(w, &p->session_keep);
+}
+
+static void
+show_initial_keep(struct json_writer *w, const union method_params *p)
+{
+	json_bool(w, p->initialize.has_keep);
+	show_keep(w, &p->initialize.keep);
+}
+
+static void
 show_retention(struct json_writer *w, const union method_params *p)
 {
 	const struct process_start_params *s = &p->process_start;
@@ -188,6 +208,16 @@ static const struct value_row value_rows[] = {
 	    START("true", ",\"retention\":{\"headBytes\":18446744073709551615,"
 			  "\"tailBytes\":0}"),
 	    "[true,18446744073709551615,0]" },
+	{ "initialize", show_initial_keep,
+	    "{\"clientName\":\"\",\"sessionKeep\":null}", "[false,0,false]" },
+	{ "initialize", show_initial_keep,
+	    "{\"clientName\":\"\",\"resumeSessionId\":\"r\","
+	    "\"sessionKeep\":{\"keepMs\":7,\"whileRunning\":true}}",
+	    "[true,7,true]" },
+	{ "session/keep", show_session_keep, "{\"keepMs\":0}", "[0,false]" },
+	{ "session/keep", show_session_keep,
+	    "{\"keepMs\":18446744073709551615,\"whileRunning\":true}",
+	    "[18446744073709551615,true]" },
 	{ "process/list", show_list, NULL, "[0]" },
 	{ "process/list", show_list, "null", "[0]" },
 	{ "process/list", show_list, "{}", "[0]" },
@@ -259,6 +289,13 @@ static const struct error_row {
 	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
 	    "\"resumeSessionId\":\"a\"}",
 	    "resumeSessionId and watchSessionId exclude each other" },
+	{ "initialize",
+	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
+	    "\"sessionKeep\":{\"keepMs\":1}}",
+	    "watchSessionId and sessionKeep exclude each other" },
+	{ "initialize",
+	    "{\"clientName\":\"\",\"sessionKeep\":{\"whileRunning\":true}}",
+	    "missing field `keepMs`" },
 	{ "process/start", START("true", ",\"startId\":\"\""),
 	    "startId must have 1 to 256 bytes" },
 	{ "process/start", START("true", ",\"startId\":\"" LONG_ID "x\""),

@@ -260,6 +260,7 @@ test_families(void **state)
 		{ "environmentConfig/", "environment config" },
 		{ "capabilities/", "capability discovery" },
 		{ "session/end", "session" },
+		{ "session/keep", "session" },
 	};
 	size_t found = 0;
 

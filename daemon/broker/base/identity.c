@@ -19,6 +19,12 @@
 
 #define GROUPS_MAX 65536
 
+/* How long a session may be kept without a client, unless the operator says
+ * otherwise. Who shares a user with others shares what a session holds. */
+#define KEEP_OF_USER_MS	  (24 * 3600 * 1000)
+#define KEEP_OF_SHARED_MS (3600 * 1000)
+#define KEEP_UNSET	  UINT32_MAX
+
 /* The only variables that a session of another user takes from root's
  * environment. All others belong to root, and one may be a secret. */
 static const char *const kept_names[] = { "PATH", "LANG", "LANGUAGE", "TZ",
@@ -96,6 +102,7 @@ identity_new(const char *name)
 	id->name = xstrdup(name);
 	id->refs = 1;
 	id->umask = CONF_MODE_UNSET;
+	id->limits.max_detached_ttl_ms = KEEP_UNSET;
 	id->userns = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
 	id->record.max_bytes = RECORD_MAX_BYTES;
@@ -295,6 +302,9 @@ identity_resolve(struct identity *id, char *why)
 		id->home = xstrdup("/");
 	if (id->shell == NULL)
 		id->shell = xstrdup("/bin/sh");
+	if (id->limits.max_detached_ttl_ms == KEEP_UNSET)
+		id->limits.max_detached_ttl_ms =
+		    id->user != NULL ? KEEP_OF_USER_MS : KEEP_OF_SHARED_MS;
 	make_environment(id, root);
 	return 0;
 }

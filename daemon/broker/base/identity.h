@@ -20,6 +20,7 @@
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
 	uint32_t session_deadline_ms;
+	uint32_t max_detached_ttl_ms; /* that its clients may ask for */
 	uint32_t command_deadline_ms; /* 0: none */
 	uint64_t output_rate;	      /* bytes a second; 0: no limit */
 	struct group_limits together; /* of all its sessions */

@@ -35,6 +35,7 @@ conf_new(void)
 
 	conf_set_defaults(&conf_limits, &c->limits);
 	conf_set_defaults(&conf_tokens, &c->tokens);
+	c->limits.max_kept_sessions = SANDBOX_UNSET_COUNT;
 	group_limits_init(&c->limits.all);
 	group_limits_init(&c->limits.command);
 	sandbox_rules_init(&c->sandbox);

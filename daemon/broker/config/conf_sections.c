@@ -165,6 +165,8 @@ const struct conf_section conf_control = {
 /* clang-format off */
 static const struct conf_key limits_keys[] = {
 	BROKER_LIMITS(LIMIT)
+	{ "max-kept-sessions", &sandbox_count,
+	    offsetof(struct limits, max_kept_sessions) },
 	{ "memory-max", &sandbox_bytes,
 	    offsetof(struct limits, all.memory_bytes) },
 	{ "tasks-max", &sandbox_count, offsetof(struct limits, all.tasks) },

@@ -366,8 +366,9 @@ print_list(const struct json_value *result)
 {
 	const struct json_value *sessions = json_get(result, "sessions");
 
-	printf("%-8s %-6s %-12s %-8s %9s %4s %9s %8s  %s\n", "ID", "NUMBER",
-	    "IDENTITY", "STATE", "AGE", "CMDS", "CPU", "MEMORY", "PEER");
+	printf("%-8s %-6s %-12s %-8s %9s %9s %4s %9s %8s  %s\n", "ID", "NUMBER",
+	    "IDENTITY", "STATE", "AGE", "KEPT", "CMDS", "CPU", "MEMORY",
+	    "PEER");
 	for (const struct json_value *s = sessions ? sessions->first : NULL;
 	     s != NULL; s = s->next) {
 		struct slice commands = text_of(s, "commands");
@@ -377,6 +378,7 @@ print_list(const struct json_value *result)
 		print_column(s, "identity", 12);
 		print_column(s, "state", 8);
 		print_age(s, "ageMs");
+		print_age(s, "keepMs");
 		printf(" %4.*s", (int)commands.len, commands.ptr);
 		print_cpu(s);
 		print_memory(s);

@@ -266,6 +266,19 @@ put_usage(struct json_writer *w, const struct session *s)
 	put_known(w, "processes", u.has_processes, u.processes);
 }
 
+/* Of a session that its client asked to keep: how long at most, and until when
+ * if it has no client now. */
+static void
+put_keep(struct json_writer *w, const struct session *s)
+{
+	bool waits = session_is_kept(s) && s->state == SESSION_STATE_DETACHED;
+	int64_t left = waits ? s->keep.until_ms - now_ms() : 0;
+
+	put_known(w, "keepMs", session_is_kept(s),
+	    s->keep.running ? s->keep.max_ms : s->keep.ms);
+	put_known(w, "keepLeftMs", waits, left > 0 ? (uint64_t)left : 0);
+}
+
 static void
 put_session(struct json_writer *w, const struct session *s)
 {
@@ -277,6 +290,7 @@ put_session(struct json_writer *w, const struct session *s)
 	json_key_u64(w, "ageMs", since(s->opened_ms));
 	put_known(w, "detachedMs", s->state == SESSION_STATE_DETACHED,
 	    s->state == SESSION_STATE_DETACHED ? since(s->detached_ms) : 0);
+	put_keep(w, s);
 	put_known(w, "commands", s->runner.audited, s->commands.running);
 	json_key_u64(w, "watchers", s->watchers.count);
 	json_key_u64(w, "runner", (uint64_t)s->runner.pid);
@@ -524,6 +538,8 @@ put_census(struct json_writer *w, const struct broker *m)
 	json_key_u64(w, "detached", census.detached);
 	json_key_u64(w, "ending", census.ending);
 	json_key_u64(w, "max", m->conf->limits.max_sessions);
+	json_key_u64(w, "kept", m->sessions->nkept);
+	json_key_u64(w, "maxKept", session_keep_places(m));
 	json_end(w, '}');
 }
 

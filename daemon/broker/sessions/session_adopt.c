@@ -176,8 +176,6 @@ static void
 begin_again(struct broker *m, struct session *s,
     const struct control_identity *i, int64_t now)
 {
-	struct registry *r = m->sessions;
-
 	s->attachment.generation = s->attachment.reported = i->generation;
 	s->watchers.ever = i->watches;
 	s->runner.recordings = i->recordings;
@@ -187,10 +185,11 @@ begin_again(struct broker *m, struct session *s,
 	s->state = SESSION_STATE_DETACHED;
 	s->attachment.end = CHANNEL_END_DETACHED;
 	s->detached_ms = now;
-	TAILQ_INSERT_TAIL(&r->detached, s, link);
-	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
+	session_keep_link(m, s);
+	table_insert(&m->sessions->by_id, &s->by_id,
+	    siphash_bytes(s->id, strlen(s->id)));
 	s->opened_ms = now - (int64_t)i->age_ms;
-	session_limit_time(r, s, s->opened_ms);
+	session_limit_time(m->sessions, s, s->opened_ms);
 }
 
 static void

@@ -213,6 +213,10 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return session_adopt_again(s, packet, len);
 	case RUNNER_EVENT_RUNNING:
 		return session_audit_running(s, packet, len);
+	case RUNNER_EVENT_KEEP:
+		return session_keep_report(&broker, s, packet, len);
+	case RUNNER_EVENT_KEPT:
+		return session_kept_report(&broker, s, packet, len);
 	case RUNNER_EVENT_RECORDING_FILE:
 		return session_recording_event(&broker, s, packet, len);
 	default:

@@ -142,7 +142,7 @@ void
 session_limit_end_empty(struct broker *m, struct session *s)
 {
 	if (s->state != SESSION_STATE_DETACHED || !s->attachment.empty ||
-	    !is_scarce(m, s->identity))
+	    session_is_kept(s) || !is_scarce(m, s->identity))
 		return;
 	session_end_reason(
 	    s, "nothing was started in it, and its place is needed");

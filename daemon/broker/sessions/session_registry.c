@@ -39,6 +39,7 @@ registry_init(struct registry *r)
 {
 	*r = (struct registry){ 0 };
 	TAILQ_INIT(&r->detached);
+	TAILQ_INIT(&r->kept);
 	TAILQ_INIT(&r->leaving);
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
@@ -111,7 +112,7 @@ static void
 unlink_from_lists(struct registry *r, struct session *s)
 {
 	if (s->state == SESSION_STATE_DETACHED)
-		TAILQ_REMOVE(&r->detached, s, link);
+		session_keep_unlink(r, s);
 	else if (s->state == SESSION_STATE_LEAVING)
 		TAILQ_REMOVE(&r->leaving, s, link);
 	else if (s->state == SESSION_STATE_TERMINATING)
@@ -152,6 +153,7 @@ static void
 destroy(struct registry *r, struct session *s)
 {
 	unlink_from_lists(r, s);
+	r->nkept -= session_is_kept(s);
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
 	session_forget_missing(r, s);
@@ -306,7 +308,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	session_send_command(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->detached_ms = now_ms();
-	TAILQ_INSERT_TAIL(&m->sessions->detached, s, link);
+	session_keep_link(m, s);
 	session_audit(m, s, "session-detached", NULL, NULL);
 	if (session_may_log(s))
 		log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
@@ -460,6 +462,7 @@ session_expire(struct broker *m, int64_t now)
 	    session_missing_expire(m->sessions, now));
 
 	next = earlier_ms(next, session_limit_detached(m, now));
+	next = earlier_ms(next, session_keep_expire(m, now));
 	next = earlier_ms(next, session_adopt_expire(m, now));
 	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
 	       s->deadline_ms <= now)

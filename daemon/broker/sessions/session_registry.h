@@ -88,6 +88,15 @@ struct commands {
 	struct running_processes processes; /* used by session_audit.c */
 };
 
+/* For how long the session is kept without a client; session_keep.c. */
+struct keep {
+	uint32_t max_ms;  /* at most; 0: it is not kept, but as any other */
+	uint32_t ms;	  /* from its detaching, or the end of what runs */
+	bool running;	  /* it is kept for a command, which has not ended */
+	int64_t idle_ms;  /* CLOCK_MONOTONIC: when that command had ended */
+	int64_t until_ms; /* likewise, while it is DETACHED: when it ends */
+};
+
 /* The process of the session. */
 struct runner {
 	pid_t pid;		     /* 0: none */
@@ -123,7 +132,7 @@ struct session {
 	struct table_node by_id;  /* registry.by_id */
 	struct table_node by_pid; /* registry.by_pid */
 	TAILQ_ENTRY(session)
-	link; /* registry.detached, .leaving, .terminating */
+	link; /* registry.detached, .kept, .leaving, .terminating */
 	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
 	char id[CONTROL_SESSION_ID_MAX];
 	char group[CONTROL_GROUP_MAX]; /* the name of its control group, */
@@ -143,6 +152,7 @@ struct session {
 	struct attachment attachment;
 	struct watchers watchers;
 	struct commands commands;
+	struct keep keep;
 	struct runner runner;
 	struct used used;
 };
@@ -163,6 +173,8 @@ struct registry {
 	struct table by_id;
 	struct table by_pid;
 	struct session_list detached; /* in order of detached_ms */
+	struct session_list kept;     /* the other detached, by until_ms */
+	size_t nkept;		      /* sessions that are kept, of any state */
 	struct session_list leaving;  /* in order of deadline_ms */
 	struct session_list terminating;
 	int64_t rest_until_ms; /* detached sessions do not end before this */
@@ -410,6 +422,34 @@ int64_t session_idle_expire(struct broker *m, int64_t now);
 /* The front-end says that nobody is. Returns 1 if execd stops now, 0 if the
  * answer comes too late, or -EPERM if nobody asks for it. */
 int session_idle_confirmed(struct broker *m);
+
+/* --- session_keep.c ------------------------------------------------------ */
+
+/*
+ * Kept sessions. A client may ask that its session outlives detached-ttl
+ * without it, within max-detached-ttl of its identity and max-kept-sessions.
+ */
+
+bool session_is_kept(const struct session *s);
+
+/* Returns how many sessions may be kept, all identities together. */
+uint32_t session_keep_places(const struct broker *m);
+
+/* Puts a DETACHED session into the list that its time is in, or takes it out
+ * of it. */
+void session_keep_link(struct broker *m, struct session *s);
+void session_keep_unlink(struct registry *r, struct session *s);
+
+/* Takes RUNNER_EVENT_KEEP, which it answers, or RUNNER_EVENT_KEPT. Returns 0
+ * or -EBADMSG. */
+int session_keep_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+int session_kept_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+
+/* Ends kept sessions whose time is over. Returns the next deadline
+ * (CLOCK_MONOTONIC ms) or -1. */
+int64_t session_keep_expire(struct broker *m, int64_t now);
 
 /* --- session_audit.c ----------------------------------------------------- */
 
