@@ -17,6 +17,7 @@
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
 #define CAN_MOVE	       "fsMove"
+#define CAN_MOVE_KEEP	       "fsMoveKeep"
 #define CAN_SET_TIMES	       "fsSetTimes"
 #define CAN_DETAILS	       "fsDetails"
 #define CAN_END_SESSION	       "sessionEnd"

@@ -176,8 +176,10 @@ struct fs_params {
 	struct path_uri path;	     /* fs/copy, fs/move: sourcePath */
 	struct path_uri destination; /* fs/copy, fs/move */
 	bool recursive, force;
-	bool overwrite;	      /* fs/move */
-	uint16_t mode;	      /* fs/chmod: permission bits */
+	bool overwrite, keep_attributes; /* fs/move */
+	/* fs/chmod: permission bits. fs/move: more than FILE_MODE_MAX if there
+	 * are none. */
+	uint16_t mode;
 	bool details;	      /* fs/getMetadata, fs/readDirectory */
 	uint64_t modified_ms; /* fs/setTimes: milliseconds since 1970 */
 	struct slice target;  /* fs/symlink: not empty, no NUL byte */

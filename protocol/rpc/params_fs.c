@@ -113,6 +113,9 @@ params_fs_move(struct args *a, union method_params *p)
 	p->fs.path = args_path(a, "sourcePath");
 	p->fs.destination = args_path(a, "destinationPath");
 	p->fs.overwrite = args_opt_bool(a, "overwrite", false);
+	p->fs.keep_attributes = args_opt_bool(a, "keepAttributes", false);
+	p->fs.mode = (uint16_t)args_opt_range(
+	    a, "mode", 0, FILE_MODE_MAX, FILE_MODE_MAX + 1);
 	take_sandbox(a, p);
 }
 

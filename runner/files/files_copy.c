@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_replace.h"
 #include "files.h"
 #include "util.h"
 
@@ -26,36 +27,6 @@ enum {
 
 /* A file without a size that has more than this is not copied. */
 #define STREAM_MAX_BYTES (512u << 20)
-
-/*
- * Copies one piece of data; between pieces are holes. If the file ends within
- * the piece, *end is set to its end.
- */
-static int
-copy_piece(int in, int out, off_t from, off_t to, char *buffer, off_t *end)
-{
-	while (from < to) {
-		size_t want = to - from < (off_t)COPY_BYTES
-				  ? (size_t)(to - from)
-				  : COPY_BYTES;
-		ssize_t n = pread(in, buffer, want, from);
-		int err;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0) {
-			*end = from;
-			break;
-		}
-		err = write_at(out, buffer, (size_t)n, from);
-		if (err < 0)
-			return err;
-		from += n;
-	}
-	return 0;
-}
 
 /* Copies a file without a size (/proc) up to its end. */
 static int
@@ -79,46 +50,15 @@ copy_stream(int in, int out, char *buffer)
 	return 0;
 }
 
-/*
- * Finds the next data after the last hole. Returns 1, 0 if there is none, or
- * -errno.
- */
-static int
-next_data(int in, off_t *data, off_t *hole)
-{
-	*data = lseek(in, *hole, SEEK_DATA);
-	if (*data >= 0) {
-		*hole = lseek(in, *data, SEEK_HOLE);
-		if (*hole >= 0)
-			return 1;
-	}
-	return errno == ENXIO ? 0 : -errno;
-}
-
-/*
- * Copies up to the size that the file has now, because it may grow as fast as
- * it is copied. If it becomes shorter meanwhile, the copy becomes shorter too.
- */
 static int
 copy_content(int in, int out, off_t size)
 {
-	_cleanup_free_ char *buffer = xmalloc(COPY_BYTES);
-	off_t data, hole = 0, end = size;
-	struct stat now;
-	int err = 0;
+	_cleanup_free_ char *buffer = NULL;
 
-	if (size == 0)
-		return copy_stream(in, out, buffer);
-	while (
-	    err == 0 && hole < end && (err = next_data(in, &data, &hole)) > 0)
-		err = copy_piece(
-		    in, out, data, hole < end ? hole : end, buffer, &end);
-	if (err < 0)
-		return err;
-	/* There may be a hole at the end. */
-	if (fstat(in, &now) == 0 && now.st_size < end)
-		end = now.st_size;
-	return ftruncate(out, end) < 0 ? -errno : 0;
+	if (size > 0)
+		return file_copy_content(in, out, size);
+	buffer = xmalloc(COPY_BYTES);
+	return copy_stream(in, out, buffer);
 }
 
 static int

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_replace.h"
 #include "files.h"
 #include "utf8.h"
 
@@ -46,11 +47,12 @@ write_link_target(
 
 /* Writes the members that only an answer with details has. */
 static void
-write_details(struct json_writer *w, int dir, const char *path, mode_t mode,
-    const struct stat *link)
+write_details(struct json_writer *w, int dir, const char *name,
+    const char *path, mode_t mode, const struct stat *link)
 {
 	json_key_u64(w, "mode", mode & FILE_MODE_MAX);
-	write_link_target(w, dir, path, link);
+	json_key_bool(w, "hasAttributes", file_has_attributes(-1, path));
+	write_link_target(w, dir, name, link);
 }
 
 static void
@@ -101,7 +103,8 @@ file_fs_get_metadata(struct request *r, const struct fs_params *p)
 	w = reply_begin(r->channel, &r->id);
 	write_metadata(&w, &st, &link);
 	if (p->details)
-		write_details(&w, AT_FDCWD, p->path.path, st.stx_mode, &link);
+		write_details(&w, AT_FDCWD, p->path.path, p->path.path,
+		    st.stx_mode, &link);
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -306,7 +309,7 @@ write_entry_details(struct json_writer *w, int dir_fd, const char *name,
 	json_key_u64(w, "size", (uint64_t)st->st_size);
 	json_key_i64(w, "modifiedAtMs",
 	    to_ms(st->st_mtim.tv_sec, (uint32_t)st->st_mtim.tv_nsec));
-	write_details(w, dir_fd, name, st->st_mode, link);
+	write_details(w, dir_fd, name, path, st->st_mode, link);
 }
 
 static void
@@ -376,6 +379,25 @@ is_special(const char *path)
 	       !S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode);
 }
 
+/* The answer says what of the file that was replaced could not be kept. */
+static int
+move_keeping(struct request *r, const struct fs_params *p)
+{
+	int mode = p->mode <= FILE_MODE_MAX ? p->mode : FILE_KEEPS_MODE;
+	struct json_writer w;
+	const char *unkept;
+	int err =
+	    file_replace(p->path.path, p->destination.path, mode, &unkept);
+
+	if (err < 0)
+		return reply_file_error(r, err);
+	w = reply_begin(r->channel, &r->id);
+	if (unkept != NULL)
+		json_key_cstring(&w, "notKept", unkept);
+	reply_end(r->channel, &w);
+	return 0;
+}
+
 /* Moves in one step or not at all; nothing is copied to another file system. */
 int
 file_fs_move(struct request *r, const struct fs_params *p)
@@ -384,6 +406,8 @@ file_fs_move(struct request *r, const struct fs_params *p)
 
 	if (p->overwrite && is_special(p->destination.path))
 		return reply_not_a_file(r, p->destination.path);
+	if (p->overwrite && p->keep_attributes)
+		return move_keeping(r, p);
 	if (renameat2(AT_FDCWD, p->path.path, AT_FDCWD, p->destination.path,
 		flags) < 0)
 		return reply_file_error(r, -errno);

@@ -55,6 +55,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"processRetention",
 		"processStartId",
 		"fsMove",
+		"fsMoveKeep",
 		"fsChmod",
 		"fsSymlink",
 		"fsSetTimes",

@@ -50,6 +50,36 @@ def test_move_replaces_no_special_file(client, directory):
     assert move(client, directory, "a", "l", overwrite=True) == {} and stat.S_ISFIFO((directory / "f").stat().st_mode)
 
 
+def test_move_keeps_what_it_replaces(client, directory):
+    own(client, directory, "echo new > a; chmod 600 a; echo old > b; chmod 4640 b; ln b c")
+    assert move(client, directory, "a", "b", "error", keepAttributes=True) == (-32603, "File exists (os error 17)")
+    inode = (directory / "b").stat().st_ino
+    assert move(client, directory, "a", "b", overwrite=True, keepAttributes=True) == {}
+    assert not (directory / "a").exists() and (directory / "b").stat().st_ino == inode
+    assert (directory / "c").read_text() == "new\n" and stat.S_IMODE((directory / "c").stat().st_mode) == 0o640
+    # Without other names it is renamed, with the mode of the old file or the one that is asked for; and in place of
+    # a link or of nothing as without.
+    own(client, directory, "rm c; echo newer > a; ln -s b l; ln -s nowhere dangling; echo x > d; echo y > e")
+    assert move(client, directory, "a", "b", overwrite=True, keepAttributes=True, mode=0o604) == {}
+    st = (directory / "b").stat()
+    assert (st.st_ino != inode, stat.S_IMODE(st.st_mode)) == (True, 0o604)
+    assert move(client, directory, "d", "l", overwrite=True, keepAttributes=True) == {}
+    assert (directory / "l").read_text() == "x\n" and (directory / "b").read_text() == "newer\n"
+    assert move(client, directory, "e", "none", overwrite=True, keepAttributes=True, mode=0o600) == {}
+    assert stat.S_IMODE((directory / "none").stat().st_mode) == 0o600
+    own(client, directory, "echo a > a; mkfifo f; mkdir sub")
+    assert move(client, directory, "a", "f", "error", overwrite=True, keepAttributes=True)[0] == -32600
+    assert move(client, directory, "a", "sub", "error", overwrite=True, keepAttributes=True) == \
+        (-32603, "Is a directory (os error 21)")
+    assert move(client, directory, "gone", "b", "error", overwrite=True, keepAttributes=True) == GONE
+
+
+def test_move_says_what_it_could_not_keep(client, directory):
+    own(client, directory, "echo new > a; echo old > b; chmod 400 b; ln b c")
+    assert move(client, directory, "a", "b", overwrite=True, keepAttributes=True) == {"notKept": "its hard links"}
+    assert (directory / "b").read_text() == "new\n" and (directory / "c").read_text() == "old\n"
+
+
 def test_move_errors(client, directory):
     own(client, directory, "mkdir d; echo f > f")
     assert move(client, directory, "none", "x", "error") == GONE

@@ -147,6 +147,8 @@ static const struct field {
 	{ "fs/move", "sourcePath", URI, PATH, REQUIRED },
 	{ "fs/move", "destinationPath", URI, PATH, REQUIRED },
 	{ "fs/move", "overwrite", "true", BOOL, OPTIONAL },
+	{ "fs/move", "keepAttributes", "true", BOOL, OPTIONAL },
+	{ "fs/move", "mode", "1", MODE, OPTIONAL },
 	{ "fs/move", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/chmod", "path", URI, PATH, REQUIRED },
 	{ "fs/chmod", "mode", "1", MODE, REQUIRED },

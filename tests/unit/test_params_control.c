@@ -106,6 +106,8 @@ show_move(struct json_writer *w, const union method_params *p)
 	json_cstring(w, p->fs.path.path);
 	json_cstring(w, p->fs.destination.path);
 	json_bool(w, p->fs.overwrite);
+	json_bool(w, p->fs.keep_attributes);
+	json_u64(w, p->fs.mode);
 	json_bool(w, p->fs.has_sandbox);
 }
 
@@ -250,11 +252,12 @@ static const struct value_row value_rows[] = {
 	    "[\"p\",true,true,5]" },
 	{ "fs/move", show_move,
 	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\"}",
-	    "[\"/s\",\"/d\",false,false]" },
+	    "[\"/s\",\"/d\",false,false,4096,false]" },
 	{ "fs/move", show_move,
 	    "{\"sourcePath\":\"file:///s\",\"destinationPath\":\"file:///d\","
-	    "\"overwrite\":true,\"sandbox\":null}",
-	    "[\"/s\",\"/d\",true,false]" },
+	    "\"overwrite\":true,\"keepAttributes\":true,\"mode\":420,"
+	    "\"sandbox\":null}",
+	    "[\"/s\",\"/d\",true,true,420,false]" },
 	{ "fs/chmod", show_chmod, "{\"path\":\"file:///a\",\"mode\":493}",
 	    "[\"/a\",493]" },
 	{ "fs/symlink", show_symlink,

@@ -272,6 +272,8 @@ facts_of_remote(struct facts *f, const struct json_value *metadata)
 		.has_mode = mode >= 0 && mode <= 07777,
 		.mode = mode >= 0 ? (mode_t)mode & 07777 : 0,
 		.has_time = ms >= 0,
+		.attributes =
+		    execd_json_bool(json_get(metadata, "hasAttributes"), false),
 		.modified_ms = ms,
 	};
 }
@@ -296,6 +298,14 @@ facts_mode(struct copy *c, const struct facts *f, const char *path)
 	if (c->preserve && (f->mode & 07000) != 0)
 		copy_unkept(c, path, "the set-id and sticky bits of its mode");
 	return f->mode & 0777;
+}
+
+void
+facts_attributes(struct copy *c, const struct facts *f, const char *path)
+{
+	if (c->preserve && f->attributes)
+		copy_unkept(
+		    c, path, "its access control list or extended attributes");
 }
 
 /* --- On this machine ---------------------------------------------------- */
@@ -335,6 +345,7 @@ finish_local_directory(struct copy *c, const struct late *l)
 		copy_unkept(c, l->path, strerror(errno));
 	if (!c->preserve)
 		return;
+	facts_attributes(c, &l->facts, l->path);
 	if (!l->facts.has_mode)
 		copy_unkept(c, l->path, "the server does not report modes");
 	if (!l->facts.has_time || keep_local_time(-1, l->path, &l->facts) < 0)
@@ -419,6 +430,7 @@ keep_remote_mode(struct copy *c, const char *path, mode_t mode)
 static void
 finish_remote_directory(struct copy *c, const struct late *l)
 {
+	facts_attributes(c, &l->facts, l->path);
 	keep_remote_mode(c, l->path, facts_mode(c, &l->facts, l->path));
 	if (!l->facts.has_time)
 		copy_unkept(c, l->path, "a time before 1970");

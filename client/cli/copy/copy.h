@@ -17,7 +17,8 @@
 /* What is known of a file besides its content. */
 struct facts {
 	bool has_mode, has_time;
-	mode_t mode; /* 07777 */
+	bool attributes; /* an access control list or extended attributes */
+	mode_t mode;	 /* 07777 */
 	int64_t modified_ms;
 };
 
@@ -37,7 +38,7 @@ struct copy {
 	struct copy_items items; /* transfers under way */
 	int signal;		 /* the signal that ended it; 0: none */
 	unsigned int removing;	 /* answers copy_give_up() waits for */
-	bool told_in_place;
+	bool told_in_place, told_replaces;
 	uint64_t files, bytes; /* finished; bytes also of those under way */
 	uint64_t size; /* of the only file, for a percentage; 0: unknown */
 	unsigned int failed, skipped;
@@ -83,6 +84,8 @@ void facts_of_local(struct facts *f, const struct stat *st);
 /* Returns the permission bits to set. With -p, reports bits that are not
  * kept. */
 mode_t facts_mode(struct copy *c, const struct facts *f, const char *path);
+/* With -p, reports attributes that are not kept. */
+void facts_attributes(struct copy *c, const struct facts *f, const char *path);
 /* Sets the modification time of the descriptor, or of the path if fd is -1.
  * Returns 0 or -errno. */
 int keep_local_time(int fd, const char *path, const struct facts *f);
@@ -116,8 +119,7 @@ struct copy_item {
 	char *from, *to;    /* owned */
 	int fd;		    /* the local file; owned */
 	struct facts facts; /* of the source */
-	bool replaces;	    /* an existing file keeps its mode */
-	mode_t kept_mode;   /* of that local file */
+	bool keeps;	    /* fs/move keeps what is there besides content */
 	char *temporary;    /* its name until it is complete; owned */
 	char *final;	  /* then an upload's name: `to` without links; owned */
 	uint64_t counted; /* its part of copy.bytes */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capabilities.h"
+#include "file_replace.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
 
@@ -123,6 +124,18 @@ moved_before(void *arg, const struct execd_answer *a)
 }
 
 static void
+moved_keeping(struct copy_item *i, const struct json_value *result)
+{
+	char what[128];
+
+	if (json_get(result, "notKept") != NULL)
+		copy_unkept(i->copy, i->to,
+		    value_string(
+			json_get(result, "notKept"), what, sizeof(what)));
+	copy_item_done(i, 0, "");
+}
+
+static void
 moved(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
@@ -133,7 +146,14 @@ moved(void *arg, const struct execd_answer *a)
 	else if (a->code != 0)
 		remove_temporary(i, a->code, a->message);
 	else
-		copy_item_done(i, 0, "");
+		moved_keeping(i, a->result);
+}
+
+/* An executable file stays executable even without -p. */
+static bool
+sets_mode(const struct copy_item *i)
+{
+	return i->copy->preserve || (i->facts.mode & 0111) != 0;
 }
 
 static void
@@ -148,6 +168,11 @@ put_on_server(struct copy_item *i)
 	params_begin(&t, "sourcePath", i->temporary);
 	json_key_path(&t.w, "destinationPath", i->final);
 	json_key_bool(&t.w, "overwrite", true);
+	if (i->keeps)
+		json_key_bool(&t.w, "keepAttributes", true);
+	if (i->keeps && sets_mode(i))
+		json_key_u64(
+		    &t.w, "mode", facts_mode(i->copy, &i->facts, i->from));
 	ask_next(i, "fs/move", &t, moved);
 }
 
@@ -195,28 +220,30 @@ mode_set(void *arg, const struct execd_answer *a)
 }
 
 static void
-ask_mode(struct copy_item *i, const char *path, execd_answer_fn *fn)
+ask_mode(
+    struct copy_item *i, const char *path, mode_t mode, execd_answer_fn *fn)
 {
 	struct json_text t;
 
 	params_begin(&t, "path", path);
-	json_key_u64(&t.w, "mode", facts_mode(i->copy, &i->facts, i->from));
+	json_key_u64(&t.w, "mode", mode);
 	ask_next(i, "fs/chmod", &t, fn);
 }
 
-/* An executable file stays executable even without -p. */
 static void
 set_mode(struct copy_item *i)
 {
 	struct copy *c = i->copy;
 
-	if (!c->preserve && (i->facts.mode & 0111) == 0) {
+	facts_attributes(c, &i->facts, i->from);
+	if (i->keeps || !sets_mode(i)) {
 		set_time(i);
 	} else if (!execd_client_can(c->ctl->client, CAN_CHMOD)) {
 		copy_unkept(c, i->from, "the server sets no modes");
 		set_time(i);
 	} else {
-		ask_mode(i, i->upload.t.path, mode_set);
+		ask_mode(i, i->upload.t.path, facts_mode(c, &i->facts, i->from),
+		    mode_set);
 	}
 }
 
@@ -326,26 +353,54 @@ empty_made(void *arg, const struct execd_answer *a)
 {
 	struct copy_item *i = arg;
 
-	if (a->code != 0)
-		upload_failed(i, a->code, a->message, NULL);
+	if (a->code == 0)
+		ask_mode(i, i->temporary,
+		    i->keeps ? 0600 : facts_mode(i->copy, &i->facts, i->from),
+		    private_made);
+	else if (i->keeps)
+		upload_in_place(i, a->message);
 	else
-		ask_mode(i, i->temporary, private_made);
+		upload_failed(i, a->code, a->message, NULL);
 }
 
-/* A file that only its owner may read gets that mode before its first byte. */
+/* A file that only its owner may read gets that mode before its first byte. So
+ * does one that replaces another: nobody knows yet who may read that one. */
 static void
 start_new(struct copy_item *i)
 {
 	struct json_text t;
 
-	if ((i->facts.mode & 077) != 0 ||
-	    !execd_client_can(i->copy->ctl->client, CAN_CHMOD)) {
+	if (!i->keeps &&
+	    ((i->facts.mode & 077) != 0 ||
+		!execd_client_can(i->copy->ctl->client, CAN_CHMOD))) {
 		start_upload(i);
 		return;
 	}
 	params_begin(&t, "path", i->temporary);
 	json_key_cstring(&t.w, "dataBase64", "");
 	ask_next(i, "fs/writeFile", &t, empty_made);
+}
+
+/* A server of an earlier release keeps the mode, and does not say what is lost
+ * besides. */
+static void
+replace_remote(struct copy_item *i)
+{
+	struct copy *c = i->copy;
+
+	i->temporary = temporary_beside(i->final);
+	i->keeps = execd_client_can(c->ctl->client, CAN_MOVE_KEEP) &&
+		   execd_client_can(c->ctl->client, CAN_CHMOD);
+	if (i->keeps) {
+		start_new(i);
+		return;
+	}
+	if (!c->told_replaces)
+		copy_unkept(c, i->to,
+		    "owner, hard links and access control list of files that "
+		    "are replaced: this server keeps none");
+	c->told_replaces = true;
+	take_over_mode(i);
 }
 
 static void
@@ -358,8 +413,7 @@ link_followed(void *arg, const struct execd_answer *a)
 		upload_in_place(i, "the link cannot be followed");
 		return;
 	}
-	i->temporary = temporary_beside(i->final);
-	take_over_mode(i);
+	replace_remote(i);
 }
 
 /* Nothing is under the name but perhaps a link that leads nowhere. */
@@ -403,8 +457,7 @@ file_known(struct copy_item *i, bool link)
 		return;
 	}
 	i->final = xstrdup(i->to);
-	i->temporary = temporary_beside(i->final);
-	take_over_mode(i);
+	replace_remote(i);
 }
 
 /* Handles what exists under the final name. */
@@ -447,6 +500,7 @@ copy_upload(struct copy *c, const char *from, const char *to)
 		return;
 	}
 	facts_of_local(&i->facts, &st);
+	i->facts.attributes = c->preserve && file_has_attributes(i->fd, NULL);
 	i->upload = (struct upload){
 		.t = { .ctl = c->ctl, .done = upload_done, .arg = i },
 		.size = (uint64_t)st.st_size,
@@ -513,13 +567,14 @@ write_local(void *arg, const void *data, size_t len)
 
 /* An existing file keeps its mode. A new file gets the mode that cp(1) would
  * give it. */
-static mode_t
+static int
 local_mode(struct copy_item *i)
 {
 	struct copy *c = i->copy;
+	struct stat st;
 
-	if (i->replaces && !c->preserve)
-		return i->kept_mode;
+	if (!c->preserve && lstat(i->to, &st) == 0 && S_ISREG(st.st_mode))
+		return FILE_KEEPS_MODE;
 	if (!i->facts.has_mode)
 		return 0666 & ~c->umask;
 	return facts_mode(c, &i->facts, i->from) &
@@ -531,11 +586,11 @@ keep_facts(struct copy_item *i)
 {
 	struct copy *c = i->copy;
 
-	if (ftruncate(i->fd, (off_t)i->counted) < 0 ||
-	    fchmod(i->fd, local_mode(i)) < 0)
+	if (ftruncate(i->fd, (off_t)i->counted) < 0)
 		return -errno;
 	if (!c->preserve)
 		return 0;
+	facts_attributes(c, &i->facts, i->from);
 	if (!i->facts.has_mode)
 		copy_unkept(c, i->from, "the server does not report modes");
 	if (!i->facts.has_time || keep_local_time(i->fd, NULL, &i->facts) < 0)
@@ -543,18 +598,24 @@ keep_facts(struct copy_item *i)
 	return 0;
 }
 
-/* Renames the complete file to its final name. */
+/* Gives the complete file its final name. */
 static int
 put_in_place(struct copy_item *i)
 {
 	int err = keep_facts(i), fd = i->fd;
+	const char *unkept;
 
 	if (err < 0)
 		return err;
 	i->fd = -1;
 	/* On a network file system close(2) may report a failed write. */
-	if (close(fd) < 0 || rename(i->temporary, i->to) < 0)
+	if (close(fd) < 0)
 		return -errno;
+	err = file_replace(i->temporary, i->to, local_mode(i), &unkept);
+	if (err < 0)
+		return err;
+	if (unkept != NULL)
+		copy_unkept(i->copy, i->to, unkept);
 	free(i->temporary);
 	i->temporary = NULL;
 	return 0;
@@ -596,12 +657,8 @@ copy_download(
 	struct copy_item *i = copy_item_new(c, from, to);
 	int err = is_special(to) ? -ENOTSUP : open_temporary(i);
 	_cleanup_free_ char *why = NULL;
-	struct stat st;
 
 	i->facts = *facts;
-	i->replaces = lstat(to, &st) == 0 && S_ISREG(st.st_mode);
-	if (i->replaces)
-		i->kept_mode = st.st_mode & 0777;
 	if (err < 0) {
 		why = xasprintf("to %s: %s", to,
 		    err == -ENOTSUP ? COPY_SPECIAL : strerror(-err));

@@ -11,6 +11,7 @@
 
 #include "capabilities.h"
 #include "copy.h"
+#include "file_replace.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
 #include "utf8.h"
@@ -158,8 +159,10 @@ make_directory(struct copy *c, const FTSENT *e, const char *path)
 	ask(c->ctl, "fs/createDirectory", &t, made_answered, made_new(c, path));
 	if (hidden)
 		keep_remote_mode(c, path, 0700);
-	if (c->preserve)
-		copy_later(c, path, NULL, &facts);
+	if (!c->preserve)
+		return;
+	facts.attributes = file_has_attributes(-1, e->fts_accpath);
+	copy_later(c, path, NULL, &facts);
 }
 
 static void
