@@ -153,12 +153,12 @@ give_notice(struct broker *m)
 
 	if (ms == 0 || m->notice_until_ms > 0)
 		return false;
+	m->notice_until_ms = now_ms() + ms;
+	drain_keep_times(m);
 	log_info("signal %d: new sessions are opened for another %u ms",
 	    SIGTERM, ms);
 	notify(
 	    "STOPPING=1\nSTATUS=new sessions are opened for another %u ms", ms);
-	m->notice_until_ms = now_ms() + ms;
-	drain_keep_times(m);
 	frontend_drain(m);
 	return true;
 }
@@ -183,12 +183,12 @@ broker_drain(struct broker *m)
 		broker_stop(m, EXIT_STOPPED);
 		return;
 	}
-	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
-	    count_sessions(m), ms);
-	notify("STOPPING=1");
 	m->draining = true;
 	m->drain_until_ms = now_ms() + ms;
 	drain_keep_times(m);
+	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
+	    count_sessions(m), ms);
+	notify("STOPPING=1");
 	session_spare_drop_all(m);
 	frontend_drain(m);
 }

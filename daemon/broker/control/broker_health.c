@@ -219,9 +219,9 @@ drain_begin(struct broker *m, uint32_t uid)
 	if (m->drain.drained)
 		return false;
 	m->drain = (struct drain){ true, uid, wall_ms() };
+	keep_drained(&m->drain);
 	log_info("drained by uid %u: no new sessions; %zu go on", uid,
 	    m->sessions->by_id.count);
-	keep_drained(&m->drain);
 	session_spare_drop_all(m);
 	frontend_drain(m);
 	notify("STATUS=drained by uid %u", uid);
