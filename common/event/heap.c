@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 
@@ -19,6 +20,10 @@
  * below the part in use and one more page; the kernel maps nothing else so
  * close to a stack (stack_guard_gap in its documentation). */
 #define STACK_BYTES (512u << 10)
+
+/* The kernel maps nothing else within this distance of the stack's top
+ * (gap_min of mmap_base() in its arch/x86/mm/mmap.c). */
+#define STACK_REACH (64u << 20)
 
 #define SCRATCHES_MAX 4
 
@@ -41,15 +46,29 @@ arm(void)
 	armed = evtimer_add(timer, &pause) == 0;
 }
 
+/*
+ * Only the process's first stack: a helper of a sandbox runs on a static
+ * buffer, and the program's own data lies below that. The kernel puts the bytes
+ * of AT_RANDOM at the top of the first stack (getauxval(3)).
+ */
+static void
+give_back_stack(void)
+{
+	const uintptr_t page = HEAP_PAGE_BYTES;
+	uintptr_t top = getauxval(AT_RANDOM);
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t end = (frame & ~(page - 1)) - page;
+
+	if (frame < top && top - frame < STACK_REACH)
+		madvise(
+		    (void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
+}
+
 static void
 give_back(void)
 {
-	const uintptr_t page = HEAP_PAGE_BYTES;
-	uintptr_t end =
-	    ((uintptr_t)__builtin_frame_address(0) & ~(page - 1)) - page;
-
 	malloc_trim(0);
-	madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
+	give_back_stack();
 	for (size_t i = 0; i < SCRATCHES_MAX && scratches[i].p != NULL; i++)
 		madvise(scratches[i].p, scratches[i].n, MADV_DONTNEED);
 }
