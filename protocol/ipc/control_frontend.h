@@ -176,6 +176,7 @@ struct control_resume { /* also for BROKER_REQ_WATCH */
 	uint32_t conn;
 	uint8_t grant[CONTROL_GRANT_BYTES];
 	char session_id[CONTROL_SESSION_ID_MAX];
+	bool take_over; /* RESUME: also from the connection that has it */
 };
 
 enum session_result {

@@ -71,6 +71,7 @@ static const struct field resume_fields[] = {
 	FIELD(FIELD_U32, control_resume, conn),
 	FIELD(FIELD_BYTES, control_resume, grant),
 	FIELD(FIELD_STRING, control_resume, session_id),
+	FIELD(FIELD_BOOL, control_resume, take_over),
 };
 
 static const struct field session_fields[] = {

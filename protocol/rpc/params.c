@@ -333,6 +333,9 @@ params_initialize(struct args *a, union method_params *p)
 	if (i->resume && i->watch)
 		args_fail(
 		    a, "resumeSessionId and watchSessionId exclude each other");
+	i->take_over = args_opt_bool(a, "takeOver", false);
+	if (i->take_over && !i->resume)
+		args_fail(a, "takeOver needs resumeSessionId");
 	decode_keep(a, i);
 }
 

@@ -39,7 +39,8 @@ struct initialize_params {
 	struct slice client_name;
 	bool resume;
 	struct slice resume_session_id;
-	bool watch; /* not together with resume */
+	bool take_over; /* only with resume */
+	bool watch;	/* not together with resume */
 	struct slice watch_session_id;
 	bool has_keep; /* not together with watch */
 	struct session_keep_params keep;

@@ -65,6 +65,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"sessionWatch",
 		"sessionEnd",
 		"sessionKeep",
+		"sessionTakeOver",
 	};
 
 	json_key_begin(w, "capabilities", '{');

@@ -331,9 +331,30 @@ static const struct channel_events channel_events = {
 	.broken = on_broken,
 };
 
+/* The client whose session another connection takes. What it was sent and has
+ * not read is lost, and this with it. */
+static void
+tell_taken_over(struct session *s, const char *by)
+{
+	struct json_writer w;
+
+	if (!channel_is_open(&s->client.channel) ||
+	    s->client.state == SESSION_NEW)
+		return;
+	w = channel_begin(&s->client.channel);
+	rpc_begin_notification(&w, "session/takenOver");
+	json_begin(&w, '{');
+	json_key_cstring(&w, "by", by);
+	json_end(&w, '}');
+	rpc_end_notification(&w);
+	channel_send(&s->client.channel);
+	channel_flush(&s->client.channel);
+}
+
 void
 session_attach(struct session *s, int fd, const struct control_attach *attach)
 {
+	tell_taken_over(s, attach->peer);
 	session_detach(s, CHANNEL_END_REPLACED);
 	s->generation = attach->generation;
 	snprintf(s->client.peer, sizeof(s->client.peer), "%s", attach->peer);

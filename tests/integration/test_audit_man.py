@@ -113,6 +113,7 @@ def records(configured, user, directory, mode):
     c.drop()
     s.wait_log("detached")
     c = connect(token="tok-a").ready(resumeSessionId=c.session_id)
+    c = connect(token="tok-a").ready(resumeSessionId=c.session_id, takeOver=True)
     receiver.wait(lambda d: b"session-resumed" in d)
     receiver.close()
     c.run("lost", ["/bin/true"])

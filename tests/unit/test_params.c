@@ -64,6 +64,7 @@ static const struct field {
 	{ "initialize", "clientName", "\"c\"", STRING, REQUIRED },
 	{ "initialize", "resumeSessionId", "null", STRING, OPTIONAL },
 	{ "initialize", "watchSessionId", "null", STRING, OPTIONAL },
+	{ "initialize", "takeOver", "null", BOOL, OPTIONAL },
 	{ "initialize", "sessionKeep", "null", OBJECT, OPTIONAL },
 	{ "session/keep", "keepMs", "7", U64, REQUIRED },
 	{ "session/keep", "whileRunning", "true", BOOL, OPTIONAL },

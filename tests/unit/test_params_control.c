@@ -292,6 +292,8 @@ static const struct error_row {
 	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
 	    "\"resumeSessionId\":\"a\"}",
 	    "resumeSessionId and watchSessionId exclude each other" },
+	{ "initialize", "{\"clientName\":\"\",\"takeOver\":true}",
+	    "takeOver needs resumeSessionId" },
 	{ "initialize",
 	    "{\"clientName\":\"\",\"watchSessionId\":\"a\","
 	    "\"sessionKeep\":{\"keepMs\":1}}",

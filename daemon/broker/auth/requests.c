@@ -377,6 +377,34 @@ request_open(struct broker *m, struct request *q)
 	return 0;
 }
 
+/* A connection whose session was taken over. The runner tells its client. */
+static void
+lose_session(struct broker *m, uint32_t conn)
+{
+	struct grant *g = grant_find(m->frontend, conn);
+
+	if (g == NULL || g->session == NULL || g->watching)
+		return;
+	g->session = NULL;
+	g->ended = true;
+	g->end = CHANNEL_END_REPLACED;
+}
+
+static enum session_result
+resume(struct broker *m, const struct request *q, struct grant *g)
+{
+	const struct control_resume *r = &q->resume;
+	const struct session *s = session_of_id(m->sessions, r->session_id);
+	uint32_t before = s != NULL ? s->attachment.conn : 0;
+	enum session_result result =
+	    session_resume(m, g->identity, r->session_id, g->conn, origin_of(g),
+		r->take_over, &g->session, *q->fd);
+
+	if (result == SESSION_OK)
+		lose_session(m, before);
+	return result;
+}
+
 /* Answers RESUME and WATCH, which name an existing session. */
 static int
 request_existing(struct broker *m, struct request *q)
@@ -391,8 +419,7 @@ request_existing(struct broker *m, struct request *q)
 	answer.result =
 	    watch ? session_watch(m, g->identity, r->session_id, g->conn,
 			origin_of(g), &g->session, *q->fd, answer.reason)
-		  : session_resume(m, g->identity, r->session_id, g->conn,
-			origin_of(g), &g->session, *q->fd);
+		  : resume(m, q, g);
 	explain_unknown(m, g, r->session_id, &answer);
 	g->watching = watch && answer.result == SESSION_OK;
 	finish_request(m, q, &answer, g);

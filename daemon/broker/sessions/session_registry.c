@@ -263,21 +263,36 @@ find_reachable(
 		   : s;
 }
 
+static void
+note_resumed(
+    struct broker *m, const struct session *s, const struct origin *from)
+{
+	char taken[CONTROL_PEER_MAX + 32] = "";
+
+	if (s->state == SESSION_STATE_ATTACHED)
+		snprintf(taken, sizeof(taken), "taken over from %s",
+		    s->attachment.peer);
+	session_audit(
+	    m, s, "session-resumed", from, taken[0] != '\0' ? taken : NULL);
+	if (session_may_log(s))
+		log_info("session %.*s: resumed, %s%s%s", ID_LOG_CHARS, s->id,
+		    from->peer, taken[0] != '\0' ? ", " : "", taken);
+}
+
 enum session_result
 session_resume(struct broker *m, const struct identity *identity,
-    const char *id, uint32_t conn, struct origin from, struct session **session,
-    int channel_fd)
+    const char *id, uint32_t conn, struct origin from, bool take_over,
+    struct session **session, int channel_fd)
 {
 	struct session *s = find_reachable(m, identity, id);
 
 	if (s == NULL)
 		return session_missing_result(m->sessions, identity, id);
-	if (s->state == SESSION_STATE_ATTACHED)
+	/* A connection whose CLOSE is not answered yet is ending anyway. */
+	if (s->state == SESSION_STATE_ATTACHED &&
+	    (!take_over || s->attachment.close_asked))
 		return SESSION_ATTACHED;
-	session_audit(m, s, "session-resumed", &from, NULL);
-	if (session_may_log(s))
-		log_info("session %.*s: resumed, %s", ID_LOG_CHARS, s->id,
-		    from.peer);
+	note_resumed(m, s, &from);
 	unlink_from_lists(m->sessions, s);
 	if (attach(s, conn, from.peer, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;

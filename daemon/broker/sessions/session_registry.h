@@ -202,12 +202,14 @@ enum session_result session_open(struct broker *m, struct identity *identity,
 /* Tells whether the log has room for another line about this session. */
 bool session_may_log(const struct session *s);
 
-/* Gives a detached session a new channel. Returns SESSION_OK,
+/* Gives a detached session a new channel; with take_over, also one that is
+ * attached, whose client is told by the runner. Returns SESSION_OK,
  * SESSION_UNKNOWN (also for another identity's session),
  * SESSION_SILENT, or SESSION_ATTACHED. */
 enum session_result session_resume(struct broker *m,
     const struct identity *identity, const char *id, uint32_t conn,
-    struct origin from, struct session **session, int channel_fd);
+    struct origin from, bool take_over, struct session **session,
+    int channel_fd);
 
 /*
  * The connection has ended: the session is detached and its time begins.

@@ -229,7 +229,8 @@ int
 broker_ask_session(const struct connection *c, int channel_fd)
 {
 	struct control_open o = { .conn = c->number };
-	struct control_resume r = { .conn = c->number };
+	struct control_resume r = { .conn = c->number,
+		.take_over = c->start.take_over };
 
 	memcpy(o.grant, c->grant, sizeof(o.grant));
 	memcpy(r.grant, c->grant, sizeof(r.grant));

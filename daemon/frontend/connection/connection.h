@@ -114,6 +114,7 @@ struct session_channel {
 struct start {
 	enum control_type request; /* BROKER_REQ_OPEN, _RESUME or _WATCH */
 	char wanted[CONTROL_SESSION_ID_MAX]; /* session to resume or watch */
+	bool take_over;			     /* from who has that session */
 	int64_t asked_ms;		     /* when initialize was read */
 	struct rpc_id id;
 	struct buf initialize; /* the text of that message */

@@ -390,6 +390,7 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	if (named) {
 		memcpy(start.wanted, want.ptr, want.len);
 		start.request = p->watch ? BROKER_REQ_WATCH : BROKER_REQ_RESUME;
+		start.take_over = p->take_over;
 	}
 	buf_init(&start.initialize, SIZE_MAX);
 	buf_put(&start.initialize, text, len);
