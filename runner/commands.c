@@ -44,6 +44,8 @@
 static int open_recording(struct slice process);
 static void ask_keep(
     const struct control_keep_wanted *wanted, struct control_keep *answer);
+static void ask_list(
+    const struct control_list_wanted *wanted, struct control_list *answer);
 
 /* How long the session's last processes have to die of SIGKILL. */
 #define LAST_KILL_MS 3000
@@ -176,6 +178,7 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	session.report = report;
 	session.open_recording = open_recording;
 	session.ask_keep = ask_keep;
+	session.ask_list = ask_list;
 	session.report_detached = report_detached;
 	session.report_unwatched = report_unwatched;
 	state = RUNNER_CONFIGURED;
@@ -344,14 +347,9 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
  * before it answered, and the runner asked again.
  */
 static int
-take_late_keep(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_late(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct control_keep late;
-
-	return nfds > 0 ||
-		       control_get(packet, len, RUNNER_COMMAND_KEEP, &late) < 0
-		   ? -EBADMSG
-		   : 0;
+	return nfds > 0 ? -EBADMSG : 0;
 }
 
 static const struct runner_command {
@@ -371,8 +369,8 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
 	    take_detach },
 	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY, take_terminate },
-	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING,
-	    take_late_keep },
+	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING, take_late },
+	{ RUNNER_COMMAND_LIST, RUNNER_READY | RUNNER_TERMINATING, take_late },
 	{ RUNNER_COMMAND_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
 	    take_identify },
 };
@@ -635,19 +633,40 @@ open_recording(struct slice process)
 	return file.error == 0 ? fds[0] : -(int)file.error;
 }
 
+/* For questions without a descriptor, whose answers may come twice. */
+static void
+ask_number(const struct question *q, uint32_t number, void *answer,
+    const uint32_t *answered)
+{
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+
+	ask(q);
+	do {
+		wait_for(q, answer, fds, &nfds);
+		if (nfds != 0)
+			impossible(q->answer_type);
+	} while (*answered != number);
+}
+
 /* session.ask_keep. */
 static void
 ask_keep(const struct control_keep_wanted *wanted, struct control_keep *answer)
 {
 	const struct question q = { RUNNER_EVENT_KEEP, RUNNER_COMMAND_KEEP,
 		wanted };
-	int fds[SEQPACKET_FDS_MAX];
-	size_t nfds;
 
-	ask(&q);
-	do {
-		wait_for(&q, answer, fds, &nfds);
-		if (nfds != 0)
-			impossible(RUNNER_COMMAND_KEEP);
-	} while (answer->number != wanted->number);
+	ask_number(&q, wanted->number, answer, &answer->number);
+}
+
+/* session.ask_list. */
+static void
+ask_list(const struct control_list_wanted *wanted, struct control_list *answer)
+{
+	const struct question q = { RUNNER_EVENT_LIST, RUNNER_COMMAND_LIST,
+		wanted };
+
+	ask_number(&q, wanted->number, answer, &answer->number);
+	if (answer->count > CONTROL_LISTED_MAX)
+		impossible(RUNNER_COMMAND_LIST);
 }

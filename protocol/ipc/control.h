@@ -82,6 +82,7 @@ enum control_type {
 	RUNNER_COMMAND_RECORDING_FILE = 46, /* control_recording_file (+ fd) */
 	RUNNER_COMMAND_IDENTIFY = 48,	    /* no fields; from a new broker */
 	RUNNER_COMMAND_KEEP = 70,	    /* control_keep */
+	RUNNER_COMMAND_LIST = 74,	    /* control_list */
 
 	/* runner -> broker: reports */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
@@ -99,6 +100,8 @@ enum control_type {
 	RUNNER_EVENT_RUNNING = 61, /* control_running, for each command */
 	/* control_keep_wanted: waits for RUNNER_COMMAND_KEEP */
 	RUNNER_EVENT_KEEP = 71,
+	/* control_list_wanted: waits for RUNNER_COMMAND_LIST */
+	RUNNER_EVENT_LIST = 75,
 	/* control_keep_state; before IDENTITY, and when it has changed */
 	RUNNER_EVENT_KEPT = 73,
 

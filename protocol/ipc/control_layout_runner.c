@@ -120,6 +120,19 @@ static const struct field keep_state_fields[] = {
 	FIELD(FIELD_U64, control_keep_state, detached_ms),
 };
 
+static const struct field list_wanted_fields[] = {
+	FIELD(FIELD_U32, control_list_wanted, number),
+	FIELD(FIELD_U64, control_list_wanted, after),
+};
+
+static const struct field list_fields[] = {
+	FIELD(FIELD_U32, control_list, number),
+	FIELD(FIELD_U32, control_list, count),
+	FIELD(FIELD_BOOL, control_list, more),
+	FIELD(FIELD_BOOL, control_list, incomplete),
+	FIELD(FIELD_BYTES, control_list, sessions),
+};
+
 static const struct field running_fields[] = {
 	FIELD(FIELD_STRING, control_running, process),
 };
@@ -257,6 +270,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_EVENT_KEEP, keep_wanted_fields),
 	LAYOUT(RUNNER_COMMAND_KEEP, keep_fields),
 	LAYOUT(RUNNER_EVENT_KEPT, keep_state_fields),
+	LAYOUT(RUNNER_EVENT_LIST, list_wanted_fields),
+	LAYOUT(RUNNER_COMMAND_LIST, list_fields),
 	LAYOUT(CHANNEL_CLIENT, client_fields),
 };
 

@@ -242,6 +242,37 @@ struct control_keep_state {
 	uint64_t detached_ms; /* for so long no client has had it */
 };
 
+/* Asks for the sessions of the identity, in the order of their numbers. */
+struct control_list_wanted {
+	uint32_t number; /* of the question; its answer has it, too */
+	uint64_t after;	 /* the session with this number; 0: from the first */
+};
+
+#define CONTROL_NONE UINT64_MAX /* it is not known, or does not apply */
+
+struct control_listed {
+	char session_id[CONTROL_SESSION_ID_MAX];
+	char peer[CONTROL_PEER_MAX]; /* of its client, or its last client */
+	uint64_t number, age_ms;
+	uint64_t detached_ms; /* NONE: it is attached */
+	uint64_t ends_in_ms;  /* if nobody resumes it; NONE: it is attached */
+	uint64_t keep_ms;     /* NONE: it is not kept */
+	uint64_t commands;    /* that run; NONE: not known */
+	uint32_t watchers;
+	uint32_t keeps_running; /* it is kept until its command ends */
+};
+
+#define CONTROL_LISTED_MAX 64
+
+struct control_list {
+	uint32_t number;
+	uint32_t count;
+	bool more;	 /* there are others behind these */
+	bool incomplete; /* runners have not answered a new broker yet */
+	/* in the byte order of this machine */
+	struct control_listed sessions[CONTROL_LISTED_MAX];
+};
+
 struct control_attach {
 	uint32_t generation;
 	char peer[CONTROL_PEER_MAX]; /* "websocket IP:PORT" or "stdio" */

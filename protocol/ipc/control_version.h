@@ -22,7 +22,8 @@
 /* broker and front-end; also the front-end's helpers */
 #define FRONTEND_VERSION 11
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
- * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP */
+ * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
+ * RUNNER_EVENT_LIST */
 #define RUNNER_VERSION 4
 #define RUNNER_OLDEST  1
 

@@ -219,15 +219,23 @@ params_process_snapshot(struct args *a, union method_params *p)
 }
 
 /* Absent `params` ask for the whole list. */
-void
-params_process_list(struct args *a, union method_params *p)
+/* `next` of an earlier answer; without params the list is asked for from its
+ * beginning. */
+static uint64_t
+take_after(struct args *a, const char *name)
 {
 	static const struct json_value none = { .type = JSON_OBJECT };
 
 	if (a->params->type == JSON_NULL)
 		a->params = &none;
-	args_begin(a, "ListParams");
-	p->process_list.after = args_opt_u64(a, "after", 0);
+	args_begin(a, name);
+	return args_opt_u64(a, "after", 0);
+}
+
+void
+params_process_list(struct args *a, union method_params *p)
+{
+	p->process_list.after = take_after(a, "ListParams");
 }
 
 void
@@ -299,6 +307,12 @@ params_session_keep(struct args *a, union method_params *p)
 {
 	args_begin(a, "SessionKeep");
 	take_keep(a, &p->session_keep);
+}
+
+void
+params_session_list(struct args *a, union method_params *p)
+{
+	p->session_list.after = take_after(a, "SessionList");
 }
 
 static void

@@ -35,6 +35,10 @@ struct session_keep_params {
 	bool while_running; /* from the end of its last command on */
 };
 
+struct session_list_params {
+	uint64_t after; /* `next` of an earlier answer */
+};
+
 struct initialize_params {
 	struct slice client_name;
 	bool resume;
@@ -234,6 +238,7 @@ struct http_request_params {
 union method_params {
 	struct initialize_params initialize;
 	struct session_keep_params session_keep;
+	struct session_list_params session_list;
 	struct process_start_params process_start;
 	struct process_read_params process_read;
 	struct process_write_params process_write;

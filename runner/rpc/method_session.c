@@ -65,6 +65,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"sessionWatch",
 		"sessionEnd",
 		"sessionKeep",
+		"sessionList",
 		"sessionTakeOver",
 	};
 
@@ -194,6 +195,62 @@ method_session_keep(struct request *r, const union method_params *p)
 		    r->channel, &r->id, RPC_MALFORMED, "%s", reason);
 	w = reply_begin(r->channel, &r->id);
 	keep_write(&w, r->session);
+	reply_end(r->channel, &w);
+	return 0;
+}
+
+/* --- session/list -------------------------------------------------------- */
+
+static void
+write_known(struct json_writer *w, const char *key, uint64_t value)
+{
+	json_key(w, key);
+	if (value == CONTROL_NONE)
+		json_null(w);
+	else
+		json_u64(w, value);
+}
+
+static void
+write_listed(struct json_writer *w, const struct control_listed *l)
+{
+	bool attached = l->detached_ms == CONTROL_NONE;
+
+	json_begin(w, '{');
+	json_key_string(w, "sessionId", l->session_id,
+	    strnlen(l->session_id, sizeof(l->session_id)));
+	json_key_cstring(w, "state", attached ? "attached" : "detached");
+	json_key_string(w, "peer", l->peer, strnlen(l->peer, sizeof(l->peer)));
+	json_key_u64(w, "ageMs", l->age_ms);
+	write_known(w, "detachedMs", l->detached_ms);
+	write_known(w, "endsInMs", l->ends_in_ms);
+	write_known(w, "keepMs", l->keep_ms);
+	json_key_bool(w, "whileRunning", l->keeps_running != 0);
+	write_known(w, "commands", l->commands);
+	json_key_u64(w, "watchers", l->watchers);
+	json_end(w, '}');
+}
+
+/* If the list is too long for one answer, `next` says where to continue. */
+int
+method_session_list(struct request *r, const union method_params *p)
+{
+	static uint32_t questions;
+	static struct control_list list;
+	const struct control_list_wanted wanted = { .number = ++questions,
+		.after = p->session_list.after };
+	struct json_writer w;
+
+	r->session->ask_list(&wanted, &list);
+	w = reply_begin(r->channel, &r->id);
+	json_key_begin(&w, "sessions", '[');
+	for (uint32_t i = 0; i < list.count; i++)
+		write_listed(&w, &list.sessions[i]);
+	json_end(&w, ']');
+	write_known(&w, "next",
+	    list.more && list.count > 0 ? list.sessions[list.count - 1].number
+					: CONTROL_NONE);
+	json_key_bool(&w, "incomplete", list.incomplete);
 	reply_end(r->channel, &w);
 	return 0;
 }

@@ -196,6 +196,9 @@ struct session {
 	/* Asks the broker to keep the session, and waits for its answer. */
 	void (*ask_keep)(const struct control_keep_wanted *wanted,
 	    struct control_keep *answer);
+	/* Asks it for a page of session/list, likewise. */
+	void (*ask_list)(const struct control_list_wanted *wanted,
+	    struct control_list *answer);
 	void (*report_detached)(struct session *s, enum channel_end end);
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 	struct sandboxes sandbox;

@@ -83,6 +83,8 @@ static const struct {
 	{ RUNNER_EVENT_KEEP, sizeof(struct control_keep_wanted) },
 	{ RUNNER_COMMAND_KEEP, sizeof(struct control_keep) },
 	{ RUNNER_EVENT_KEPT, sizeof(struct control_keep_state) },
+	{ RUNNER_EVENT_LIST, sizeof(struct control_list_wanted) },
+	{ RUNNER_COMMAND_LIST, sizeof(struct control_list) },
 };
 
 static void
@@ -252,7 +254,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x9446c18bu };
+		0x1c8e5554u, 0x6cbd07b6u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

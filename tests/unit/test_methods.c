@@ -21,6 +21,7 @@ static const char *const watching[] = {
 	"process/read",
 	"process/snapshot",
 	"process/wait",
+	"session/list",
 };
 
 static bool

@@ -101,6 +101,12 @@ show_list(struct json_writer *w, const union method_params *p)
 }
 
 static void
+show_sessions(struct json_writer *w, const union method_params *p)
+{
+	json_u64(w, p->session_list.after);
+}
+
+static void
 show_move(struct json_writer *w, const union method_params *p)
 {
 	json_cstring(w, p->fs.path.path);
@@ -220,6 +226,9 @@ static const struct value_row value_rows[] = {
 	{ "session/keep", show_session_keep,
 	    "{\"keepMs\":18446744073709551615,\"whileRunning\":true}",
 	    "[18446744073709551615,true]" },
+	{ "session/list", show_sessions, NULL, "[0]" },
+	{ "session/list", show_sessions, "{\"after\":null}", "[0]" },
+	{ "session/list", show_sessions, "{\"after\":7}", "[7]" },
 	{ "process/list", show_list, NULL, "[0]" },
 	{ "process/list", show_list, "null", "[0]" },
 	{ "process/list", show_list, "{}", "[0]" },

@@ -261,6 +261,7 @@ test_families(void **state)
 		{ "capabilities/", "capability discovery" },
 		{ "session/end", "session" },
 		{ "session/keep", "session" },
+		{ "session/list", "session" },
 	};
 	size_t found = 0;
 

@@ -239,12 +239,6 @@ state_name(const struct session *s)
 	}
 }
 
-static uint64_t
-number_of(const struct session *s)
-{
-	return strtoull(s->group + strlen(SESSION_GROUP_PREFIX), NULL, 10);
-}
-
 /* Whoever has a whole id and a credential of its identity can resume the
  * session. What is written here is enough to name the session, and not enough
  * to resume it. */
@@ -252,7 +246,7 @@ static void
 put_id(struct json_writer *w, const struct session *s)
 {
 	json_key_string(w, "id", s->id, ID_LOG_CHARS);
-	json_key_u64(w, "number", number_of(s));
+	json_key_u64(w, "number", session_number(s));
 }
 
 static void

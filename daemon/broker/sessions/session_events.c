@@ -215,6 +215,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return session_audit_running(s, packet, len);
 	case RUNNER_EVENT_KEEP:
 		return session_keep_report(&broker, s, packet, len);
+	case RUNNER_EVENT_LIST:
+		return session_list_report(&broker, s, packet, len);
 	case RUNNER_EVENT_KEPT:
 		return session_kept_report(&broker, s, packet, len);
 	case RUNNER_EVENT_RECORDING_FILE:

@@ -453,6 +453,16 @@ int session_kept_report(
  * (CLOCK_MONOTONIC ms) or -1. */
 int64_t session_keep_expire(struct broker *m, int64_t now);
 
+/* --- session_list.c ------------------------------------------------------ */
+
+/* Takes RUNNER_EVENT_LIST, and answers with sessions of the same identity.
+ * Returns 0 or -EBADMSG. */
+int session_list_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+
+/* Returns the number of the session, which root gave it. */
+uint64_t session_number(const struct session *s);
+
 /* --- session_audit.c ----------------------------------------------------- */
 
 /*

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * session/list: the sessions of one identity, for a client of that identity.
+ */
+#include "session_registry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "identity.h"
+#include "util.h"
+
+uint64_t
+session_number(const struct session *s)
+{
+	return strtoull(s->group + strlen(SESSION_GROUP_PREFIX), NULL, 10);
+}
+
+/* The sessions with the lowest numbers behind `after', sorted. */
+struct page {
+	const struct identity *identity;
+	uint64_t after;
+	uint32_t count;
+	bool more;
+	struct row {
+		uint64_t number;
+		const struct session *session;
+	} rows[CONTROL_LISTED_MAX];
+};
+
+/* Those that are ending can be neither resumed nor watched. */
+static bool
+is_wanted(const struct page *p, const struct session *s)
+{
+	return (s->state == SESSION_STATE_ATTACHED ||
+		   s->state == SESSION_STATE_DETACHED) &&
+	       !s->runner.hung_up && identity_is(s->identity, p->identity);
+}
+
+static void
+page_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
+	struct page *p = arg;
+	uint64_t number;
+	uint32_t at;
+
+	if (!is_wanted(p, s) || (number = session_number(s)) <= p->after)
+		return;
+	for (at = p->count; at > 0 && p->rows[at - 1].number > number; at--)
+		continue;
+	p->more |= p->count == CONTROL_LISTED_MAX;
+	if (at == CONTROL_LISTED_MAX)
+		return;
+	p->count += p->count < CONTROL_LISTED_MAX;
+	memmove(&p->rows[at + 1], &p->rows[at],
+	    (p->count - 1 - at) * sizeof(p->rows[0]));
+	p->rows[at] = (struct row){ number, s };
+}
+
+static uint64_t
+between(int64_t from, int64_t to)
+{
+	return to > from ? (uint64_t)(to - from) : 0;
+}
+
+static int64_t
+end_of(const struct broker *m, const struct session *s)
+{
+	int64_t end = session_is_kept(s)
+			  ? s->keep.until_ms
+			  : s->detached_ms + m->conf->limits.detached_ttl_ms;
+
+	return s->ends_ms > 0 && s->ends_ms < end ? s->ends_ms : end;
+}
+
+static void
+put(const struct broker *m, struct control_listed *l, const struct session *s)
+{
+	bool attached = s->state == SESSION_STATE_ATTACHED;
+	int64_t now = now_ms();
+
+	memcpy(l->session_id, s->id, sizeof(l->session_id));
+	memcpy(l->peer, s->attachment.peer, sizeof(l->peer));
+	l->number = session_number(s);
+	l->age_ms = between(s->opened_ms, now);
+	l->detached_ms = attached ? CONTROL_NONE : between(s->detached_ms, now);
+	l->ends_in_ms = attached ? CONTROL_NONE : between(now, end_of(m, s));
+	l->keep_ms = session_is_kept(s) ? s->keep.ms : CONTROL_NONE;
+	l->keeps_running = s->keep.running;
+	l->commands = s->runner.audited ? s->commands.running : CONTROL_NONE;
+	l->watchers = s->watchers.count;
+}
+
+int
+session_list_report(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct page page = { .identity = s->identity };
+	struct control_list_wanted wanted;
+	static struct control_list answer;
+
+	if (control_get(packet, len, RUNNER_EVENT_LIST, &wanted) < 0)
+		return -EBADMSG;
+	page.after = wanted.after;
+	table_each(&m->sessions->by_id, page_visit, &page);
+	answer = (struct control_list){ .number = wanted.number,
+		.count = page.count,
+		.more = page.more,
+		.incomplete = m->sessions->unknown > 0 };
+	for (uint32_t i = 0; i < page.count; i++)
+		put(m, &answer.sessions[i], page.rows[i].session);
+	session_send_command(s, RUNNER_COMMAND_LIST, &answer, NULL, 0);
+	return 0;
+}
