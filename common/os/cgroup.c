@@ -233,24 +233,31 @@ cgroup_open_own(struct cgroup *c)
 	c->dirs[CGROUP_UNIFIED] = -1;
 }
 
-/* Returns true if this user cannot create groups there or, in version 2, cannot
- * move processes into groups below. */
-static bool
-is_anothers(int i, int dir)
+/* Returns -errno if this user cannot create groups there or, in version 2,
+ * cannot move processes into groups below. */
+static int
+check_mine(int i, int dir)
 {
 	return faccessat(dir, ".", W_OK, AT_EACCESS) < 0 ||
-	       (i == CGROUP_UNIFIED &&
-		   faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) < 0);
+		       (i == CGROUP_UNIFIED &&
+			   faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) < 0)
+		   ? -errno
+		   : 0;
 }
 
-void
+int
 cgroup_open_usable(struct cgroup *c)
 {
+	int why = -ENOENT, err;
+
 	cgroup_open_own(c);
-	for (int i = 0; geteuid() != 0 && i < CGROUP_HIERARCHIES; i++) {
-		if (c->dirs[i] < 0 || !is_anothers(i, c->dirs[i]))
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+		err = c->dirs[i] < 0 ? 0 : check_mine(i, c->dirs[i]);
+		if (err == 0)
 			continue;
+		why = err;
 		close(c->dirs[i]);
 		c->dirs[i] = -1;
 	}
+	return cgroup_is_open(c) ? 0 : why;
 }

@@ -58,9 +58,10 @@ struct cgroup {
  * only if it counts processes, or if no version 1 hierarchy counts them. */
 void cgroup_open_own(struct cgroup *c);
 
-/* The same, but an ordinary user gets only directories that were delegated to
- * him. */
-void cgroup_open_usable(struct cgroup *c);
+/* The same, but only directories in which this user may make groups. Returns 0,
+ * or why there is none: -ENOENT (no hierarchy is mounted), -EROFS, or -EACCES
+ * (none was delegated to him). */
+int cgroup_open_usable(struct cgroup *c);
 
 /*
  * cgroup_make() creates and opens a group below another one. A group that

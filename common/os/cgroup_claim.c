@@ -366,22 +366,29 @@ tell_missing(const struct cgroup_claim *c, char *why)
 			    names[i]);
 }
 
+/* Says why there is no group that this user may use. */
+static const char *
+why_none(int err)
+{
+	return err == -ENOENT  ? "no control groups are mounted here"
+	       : err == -EROFS ? "the control groups are mounted read-only"
+			       : "the group was not delegated to this user";
+}
+
 int
 cgroup_claim(struct cgroup_claim *c, char *why)
 {
-	int err, unified = 0;
+	int err, unified;
 
 	*c = (struct cgroup_claim){ .own = CGROUP_NONE, .base = CGROUP_NONE };
 	*why = '\0';
-	cgroup_open_usable(&c->own);
-	if (cgroup_is_open(&c->own))
+	unified = cgroup_open_usable(&c->own);
+	if (unified < 0)
+		snprintf(why, CGROUP_CLAIM_WHY_MAX, "%s", why_none(unified));
+	else
 		unified = check_members(c, why);
-	if (!cgroup_is_open(&c->own)) {
-		if (*why == '\0')
-			snprintf(why, CGROUP_CLAIM_WHY_MAX,
-			    "there is no group that this user may use");
-		return unified < 0 ? unified : -ENOENT;
-	}
+	if (!cgroup_is_open(&c->own))
+		return unified;
 	cleanup(&c->own);
 	err = name_base(c);
 	if (err < 0) {

@@ -69,10 +69,23 @@ cgroup_available(const struct cgroup *c)
 	return find_controllers(c, "cgroup.controllers");
 }
 
+/* A kernel without CONFIG_BLK_CGROUP_IOCOST and BFQ has the controller and no
+ * weight. Only a group below another has the file. */
+static bool
+has_io_weight(int dir)
+{
+	return has_file(dir, "io.weight") || has_file(dir, "io.bfq.weight");
+}
+
 unsigned
 cgroup_controllers(const struct cgroup *parent)
 {
-	return find_controllers(parent, "cgroup.subtree_control");
+	unsigned found = find_controllers(parent, "cgroup.subtree_control");
+
+	return found & CGROUP_COUNTS_IO &&
+		       !has_io_weight(parent->dirs[CGROUP_UNIFIED])
+		   ? found & ~(unsigned)CGROUP_COUNTS_IO
+		   : found;
 }
 
 static int

@@ -31,8 +31,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cgroup_claim.h"
+#include "cgroup.h"
 #include "control.h"
+#include "doctor_groups.h"
 #include "exit_code.h"
 #include "frame.h"
 #include "landlock.h"
@@ -235,88 +236,11 @@ try_landlock(const struct patient *p, unsigned what)
 		give_up();
 }
 
-/* --- control groups ------------------------------------------------------- */
-
-/* Doctor makes the groups that a session would have, in the place where it was
- * started: a limit counts as there if it was seen to hold. */
-static struct cgroup_claim claim;
-static char claim_why[CGROUP_CLAIM_WHY_MAX];
-
 static void
 try_cgroups(const struct patient *p, unsigned what)
 {
-	errno = ENOENT;
-	if (!cgroup_is_open(&claim.base))
-		give_up();
-}
-
-#define HELD_BYTES (32 << 20)
-#define HELD_NAME  "doctor"
-
-/* In a group with a limit: meets it. Ends with 0 if it holds as an error. */
-static void __attribute__((noreturn)) meet_limit(unsigned controller)
-{
-	char *memory;
-
-	if (controller == CGROUP_COUNTS_PIDS) {
-		pid_t pid = fork();
-
-		if (pid == 0)
-			_exit(0);
-		_exit(pid < 0 ? 0 : EOPNOTSUPP);
-	}
-	if (controller != CGROUP_COUNTS_MEMORY)
-		_exit(0); /* to be slow is not seen without a clock */
-	memory = mmap(NULL, 4 * (size_t)HELD_BYTES, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory != MAP_FAILED)
-		explicit_bzero(memory, 4 * (size_t)HELD_BYTES);
-	_exit(EOPNOTSUPP);
-}
-
-/* Returns 0 if a process in the group met the limit, or -errno. */
-static int
-see_limit_hold(const struct cgroup *c, unsigned controller)
-{
-	int joins[CGROUP_HIERARCHIES], status = 0;
-	int err = cgroup_open_joins(c, joins);
-	pid_t pid = err < 0 ? -1 : fork();
-
-	if (err == 0 && pid < 0)
-		err = -errno;
-	if (pid == 0) {
-		if (cgroup_join(joins, false) < 0)
-			give_up();
-		meet_limit(controller);
-	}
-	cgroup_close_joins(joins);
-	if (pid > 0 && waitpid(pid, &status, 0) < 0)
-		err = -errno;
-	if (err < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-		return err;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
-}
-
-static void
-try_controller(const struct patient *p, unsigned controller)
-{
-	const struct cgroup_limits limits = {
-		.pids = 1, .memory_bytes = HELD_BYTES, .cpu_percent = 50
-	};
-	struct cgroup c;
-	int err;
-
-	try_cgroups(p, 0);
-	errno = EOPNOTSUPP;
-	if (!(claim.controllers & controller))
-		give_up();
-	err = cgroup_make(&claim.base, HELD_NAME, &c);
-	if (err == 0)
-		err = cgroup_limit(&c, &limits, controller);
-	if (err == 0)
-		err = see_limit_hold(&c, controller);
-	errno = -err;
-	if (err < 0)
+	errno = doctor_groups_try(what);
+	if (errno != 0)
 		give_up();
 }
 
@@ -567,19 +491,6 @@ advise_names(int err)
 }
 
 static const char *
-advise_groups(int err)
-{
-	static char text[CGROUP_CLAIM_WHY_MAX + 256];
-
-	snprintf(text, sizeof(text),
-	    "%s; where execd is started like this, no limit of a session, a "
-	    "command or an identity holds; the units of execd have Delegate=yes, "
-	    "and so has `systemd-run --user --scope -p Delegate=yes execd`",
-	    claim_why);
-	return text;
-}
-
-static const char *
 advise_landlock(int err)
 {
 	if (err == ENOSYS)
@@ -623,18 +534,18 @@ static const struct layer layers[] = {
 	{ "openat2", false, false, try_openat2,
 	    "Linux 5.6 or newer; until then paths are walked name by name" },
 	{ "control groups", false, false, try_cgroups,
-	    .advise = advise_groups },
+	    .advise = doctor_groups_advise },
 	/* Either there are control groups, or the line before says more. */
-	{ "a limit on the processes of a command", false, false, try_controller,
+	{ "a limit on the processes of a command", false, false, try_cgroups,
 	    "without a pids controller, RLIMIT_NPROC holds sandboxed commands to "
 	    "command-tasks-max, and nothing others",
 	    CGROUP_COUNTS_PIDS },
-	{ "a limit on the memory of a command", false, false, try_controller,
+	{ "a limit on the memory of a command", false, false, try_cgroups,
 	    "without a memory controller, RLIMIT_DATA holds each process of a "
 	    "sandboxed command to command-memory-max, and nothing others",
 	    CGROUP_COUNTS_MEMORY },
 	{ "a limit on the processor time of a command", false, false,
-	    try_controller,
+	    try_cgroups,
 	    "without a cpu controller, cpu-quota and cpu-weight are not enforced",
 	    CGROUP_COUNTS_CPU },
 	{ "a command in a sandbox", true, true, try_command,
@@ -678,14 +589,16 @@ probe(const struct layer *l, const struct patient *p)
 static void
 print(const struct layer *l, int err)
 {
+	const char *of = l->probe == try_cgroups ? doctor_groups_of() : "";
+
 	if (err != 0)
-		printf("%-8s %s: %s; %s\n", l->needed ? "MISSING" : "without",
-		    l->name, strerror(err),
+		printf("%-8s %s%s: %s; %s\n", l->needed ? "MISSING" : "without",
+		    l->name, of, strerror(err),
 		    l->advise != NULL ? l->advise(err) : l->advice);
 	else if (l->probe == try_landlock)
 		printf("%-8s %s, ABI %d\n", "ok", l->name, landlock_abi());
 	else
-		printf("%-8s %s\n", "ok", l->name);
+		printf("%-8s %s%s\n", "ok", l->name, of);
 }
 
 /* Says what remains without namespaces if the operator permits it. */
@@ -850,9 +763,9 @@ doctor_run(const struct programs *programs, const char *user,
 	if (p.root)
 		try_userns(&p);
 	fflush(stdout);
-	cgroup_claim(&claim, claim_why);
+	doctor_groups_begin();
 	good &= examine_all(&p);
-	cgroup_claim_end(&claim);
+	doctor_groups_end();
 	print_apparmor();
 	print_map(map);
 	free(p.name);

@@ -151,7 +151,7 @@ def test_none(delegated, work):
 def test_the_doctor_agrees(user):
     """He is told that he has none, not that root would."""
     out = subprocess.run(as_user(user, [str(EXECD), "doctor"]), capture_output=True, text=True, timeout=60).stdout
-    assert re.search(r"^without +control groups: .*Delegate=yes", out, re.M), out
+    assert re.search(r"^without +control groups, where doctor was started: .*Delegate=yes", out, re.M), out
 
 
 # A mount that shows the group `place` without its last character, and no other one.

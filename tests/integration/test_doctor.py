@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
 """execd doctor: it tries every layer, and says what to change where one is missing."""
+import json
 import os
 import re
 import shutil
@@ -55,6 +56,50 @@ def test_each_limit_has_its_line(user):
         line = [x for x in lines if f"a limit on the {what} of a command" in x]
         assert len(line) == 1 and (line[0].startswith("ok ") or "without a " in line[0]), lines
     assert len([x for x in lines if "openat2" in x]) == 1, lines
+
+
+GROUPS = ["control groups", "a limit on the processes of a command", "a limit on the memory of a command",
+          "a limit on the processor time of a command"]
+
+
+def test_a_running_execd_is_asked(user, directory, spawn, mode):
+    """Its groups are those of its unit; the shell of who calls doctor has others."""
+    if mode == "root":
+        pytest.skip("ONLY SINGLE-USER MODE IS TESTED: other tests' execds have their sockets in /run/execd, too")
+    runtime = directory / "runtime"
+    runtime.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        os.chown(runtime, user.pw_uid, user.pw_gid)
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+
+    def run(*args):
+        return subprocess.run(as_user(user, [str(EXECD), *args]), env=env, capture_output=True, text=True, timeout=60)
+
+    def places(text):
+        return {x.split(":")[0].split(", ", 1)[1] for x in text.splitlines() for g in GROUPS if re.match(rf"(ok|without) +{g}[,:]", x)}
+
+    assert places(run("doctor").stdout) == {"where doctor was started"}
+    a = spawn(env=env)
+    text = run("doctor").stdout
+    assert f"An execd runs here ({runtime}/execd/ctl.{a.pid}), and was asked" in text
+    assert places(text) == {"in the execd that runs here"}
+    there = json.loads(run("ctl", "--json", "status").stdout)["result"]["controllers"]
+    assert ("ok       a limit on the memory of a command, in" in text) == ("memory" in there)
+    spawn(env=env)
+    text = run("doctor").stdout
+    assert "was not asked about the groups of its sessions: others run here, too" in text
+    assert places(text) == {"where doctor was started"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED: needs root to unmount /sys/fs/cgroup")
+@pytest.mark.parametrize("then, why", [
+    (":", "no control groups are mounted here"),
+    ("mount -t cgroup2 x $1 && mount -o remount,bind,ro $1", "the control groups are mounted read-only")])
+def test_why_there_are_no_groups(directory, then, why):
+    lines, code = doctor(None, "unshare", "-m", "sh", "-c", f'umount -R /sys/fs/cgroup; {then}; shift; exec "$@"', "sh", str(directory))
+    line, = [x for x in lines if re.match("(ok|without|MISSING) +control groups", x)]
+    assert line.startswith("without") and f"; {why}; " in line or "in the execd that runs here" in line, line
+    assert code == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("strace") or SANITIZED,

@@ -370,4 +370,4 @@ def test_a_limit_that_this_host_cannot_enforce_is_refused_at_start(user, directo
                        capture_output=True, text=True, timeout=20)
     assert r.returncode == 5, r
     key = limit.split()[0]
-    assert f"[identity a]: {key}: this host cannot enforce it: no control group counts {what} (execd doctor)" in r.stderr
+    assert f"[identity a]: {key}: this host cannot enforce it: no control group counts {what} (controller " in r.stderr

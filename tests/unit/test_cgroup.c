@@ -199,6 +199,10 @@ test_controllers(void **state)
 	c.dirs[CGROUP_UNIFIED] = top;
 	assert_int_equal(cgroup_controllers(&c), 0);
 	put(top, "cgroup.subtree_control", "cpu io pids\n");
+	/* A kernel may have the controller and no weights. */
+	assert_int_equal(
+	    cgroup_controllers(&c), CGROUP_COUNTS_CPU | CGROUP_COUNTS_PIDS);
+	put(top, "io.bfq.weight", "");
 	assert_int_equal(cgroup_controllers(&c),
 	    CGROUP_COUNTS_CPU | CGROUP_COUNTS_IO | CGROUP_COUNTS_PIDS);
 	check(top, "cgroup.subtree_control", "cpu io pids\n");
@@ -206,6 +210,7 @@ test_controllers(void **state)
 	put(top, "memory.limit_in_bytes", "");
 	assert_int_equal(cgroup_controllers(&c), CGROUP_COUNTS_MEMORY);
 	check(top, "memory.limit_in_bytes", "");
+	check(top, "io.bfq.weight", "");
 }
 
 static void

@@ -90,6 +90,9 @@ group_limits_of_host(void)
 
 static unsigned controllers;
 
+const char *const group_controllers[GROUP_CONTROLLERS] = { "pids", "memory",
+	"cpu", "io" };
+
 static const struct need {
 	const char *what;
 	unsigned controller;
@@ -107,6 +110,12 @@ void
 group_limits_learn(unsigned there)
 {
 	controllers = there;
+}
+
+unsigned
+group_limits_known(void)
+{
+	return controllers;
 }
 
 void
@@ -128,29 +137,30 @@ int
 group_limits_check(const char *section, const struct group_limits *l)
 {
 	const struct {
-		const char *key, *what;
-		unsigned controller;
+		const char *key, *what, *controller;
+		unsigned bit;
 		uint64_t value;
 	} set[] = {
-		{ "memory-max", "memory", CGROUP_COUNTS_MEMORY,
+		{ "memory-max", "memory", "memory", CGROUP_COUNTS_MEMORY,
 		    l->memory_bytes },
-		{ "tasks-max", "processes", CGROUP_COUNTS_PIDS, l->tasks },
-		{ "cpu-quota", "processor time", CGROUP_COUNTS_CPU,
+		{ "tasks-max", "processes", "pids", CGROUP_COUNTS_PIDS,
+		    l->tasks },
+		{ "cpu-quota", "processor time", "cpu", CGROUP_COUNTS_CPU,
 		    l->cpu_percent },
-		{ "cpu-weight", "processor time", CGROUP_COUNTS_CPU,
+		{ "cpu-weight", "processor time", "cpu", CGROUP_COUNTS_CPU,
 		    l->cpu_weight },
-		{ "io-weight", "input and output", CGROUP_COUNTS_IO,
-		    l->io_weight },
+		{ "io-weight", "input and output", "io, with io.weight",
+		    CGROUP_COUNTS_IO, l->io_weight },
 	};
 	int err = 0;
 
 	for (size_t i = 0; i < nitems(set); i++) {
-		if (set[i].value == 0 || controllers & set[i].controller)
+		if (set[i].value == 0 || controllers & set[i].bit)
 			continue;
 		log_error(0,
 		    "%s: %s: this host cannot enforce it: no control group "
-		    "counts %s (execd doctor)",
-		    section, set[i].key, set[i].what);
+		    "counts %s (controller %s; execd doctor)",
+		    section, set[i].key, set[i].what, set[i].controller);
 		err = -EOPNOTSUPP;
 	}
 	return err;

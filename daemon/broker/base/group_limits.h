@@ -50,6 +50,11 @@ struct group_limits group_limits_of(uint64_t memory_bytes, uint64_t pid_max);
 /* Sets what the control groups of this host can limit: a mask of enum
  * cgroup_controller. */
 void group_limits_learn(unsigned controllers);
+unsigned group_limits_known(void);
+
+/* The names of the controllers, in the order of enum cgroup_controller. */
+#define GROUP_CONTROLLERS 4
+extern const char *const group_controllers[GROUP_CONTROLLERS];
 
 /* Logs which limits sessions cannot have here, and what takes their place. */
 void group_limits_log(bool root);

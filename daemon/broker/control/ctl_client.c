@@ -256,6 +256,22 @@ ask(int fd, const struct ctl_options *o, struct buf *answer)
 	return err < 0 ? err : hear(fd, answer);
 }
 
+int
+ctl_ask_status(char path[CTL_PATH_MAX], struct buf *answer)
+{
+	static const struct ctl_options status = { .command = "status" };
+	struct found f = { .fd = -1 };
+	_cleanup_close_ int fd = -1;
+
+	look_around(&f);
+	fd = f.fd;
+	snprintf(
+	    path, CTL_PATH_MAX, "%s", f.n > 0 ? f.paths[0] : f.refused_path);
+	if (f.n == 0)
+		return f.refused != 0 ? -f.refused : -ENOENT;
+	return f.n > 1 ? -ENOTUNIQ : ask(fd, &status, answer);
+}
+
 static int
 tell_no_answer(int err)
 {

@@ -95,6 +95,14 @@ int ctl_directory_check(const char *directory);
 void ctl_directory_walk(const char *directory,
     void (*found)(void *arg, const char *path), void *arg);
 
+/*
+ * Asks the execd that runs here for its status, as `execd ctl status` does.
+ * Sets `path` to its socket. Returns 0 and the answer's line, whose text is not
+ * to be trusted, or -errno: -ENOENT if none runs, -ENOTUNIQ if several do,
+ * -EACCES or -EPERM if this user may not ask it, -ETIMEDOUT, -ECONNRESET.
+ */
+int ctl_ask_status(char path[CTL_PATH_MAX], struct buf *answer);
+
 /* --- ctl_commands.c ----------------------------------------------------- */
 
 /*
