@@ -89,6 +89,7 @@ enum control_type {
 	RUNNER_EVENT_UNWATCHED = 43, /* control_unwatched */
 	RUNNER_EVENT_STARTED = 45,   /* control_started; with `audit` */
 	RUNNER_EVENT_EXITED = 47,    /* control_exited; with `audit` */
+	RUNNER_EVENT_LIMITED = 77,   /* control_limited; with `audit` */
 	RUNNER_EVENT_FILE = 51,	     /* control_file; if AUDIT asks for it */
 	RUNNER_EVENT_HTTP = 53,	     /* control_http; the same */
 	RUNNER_EVENT_NETWORK = 49,   /* control_network; with `audit` */

@@ -218,6 +218,11 @@ static const struct field network_fields[] = {
 	FIELD(FIELD_U32, control_network, unrecorded),
 };
 
+static const struct field limited_fields[] = {
+	FIELD(FIELD_STRING, control_limited, process),
+	FIELD(FIELD_STRING, control_limited, limit),
+};
+
 static const struct field exited_fields[] = {
 	FIELD(FIELD_STRING, control_exited, process),
 	FIELD(FIELD_U32, control_exited, code),
@@ -264,6 +269,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_EVENT_FILE, file_fields),
 	LAYOUT(RUNNER_EVENT_HTTP, http_fields),
 	LAYOUT(RUNNER_EVENT_NETWORK, network_fields),
+	LAYOUT(RUNNER_EVENT_LIMITED, limited_fields),
 	EMPTY(RUNNER_EVENT_END),
 	LAYOUT(RUNNER_EVENT_RECORDING_FILE, recording_wanted_fields),
 	LAYOUT(RUNNER_COMMAND_RECORDING_FILE, recording_file_fields),

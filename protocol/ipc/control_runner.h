@@ -162,6 +162,15 @@ struct control_exited {
 	uint64_t memory_kills, forks_denied;
 };
 
+#define CONTROL_LIMIT_MAX 256 /* with the NUL */
+
+/* A limit acted on a command: what its reader was told. Sent before the end of
+ * the command. */
+struct control_limited {
+	char process[CONTROL_PROCESS_MAX];
+	char limit[CONTROL_LIMIT_MAX]; /* "killed: memory-max = 256M of ..." */
+};
+
 /* A file operation. It is sent before the operation is carried out. */
 struct control_file {
 	char operation[32]; /* "fs/writeFile" */

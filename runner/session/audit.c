@@ -186,6 +186,18 @@ audit_exited(struct session_process *p)
 	s->report(RUNNER_EVENT_EXITED, &exited);
 }
 
+void
+audit_limited(const struct session_process *p, const char *limit)
+{
+	struct control_limited limited;
+
+	if (p->session->record == NULL)
+		return;
+	audit_copy_id(limited.process, (struct slice){ p->id, p->id_len });
+	snprintf(limited.limit, sizeof(limited.limit), "%s", limit);
+	p->session->report(RUNNER_EVENT_LIMITED, &limited);
+}
+
 /* --- networks ----------------------------------------------------------- */
 
 /* The hash has a key that no command knows. */

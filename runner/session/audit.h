@@ -76,6 +76,10 @@ void audit_end_unrecorded(struct session *s, const char *process);
 /* Reports that a command has ended, by itself or killed. */
 void audit_exited(struct session_process *p);
 
+/* Reports what a limit did to a command; `limit` is what its reader was told.
+ */
+void audit_limited(const struct session_process *p, const char *limit);
+
 /*
  * Reports a decision about the network of a command. The broker counts it, and
  * records those that this command had not had yet.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Tells a command's reader what a limit did to it: one line on its standard
- * error, before exited. Who reads 137 alone looks for a bug in the program.
+ * error, before exited. Somebody who only sees status 137 looks for a bug in
+ * the program.
  */
 #include "limit_told.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "audit.h"
 #include "command_cgroup.h"
 #include "log.h"
 #include "report.h"
@@ -104,6 +106,7 @@ say(struct session_process *sp, const char *text)
 
 	log_warn(0, "process %.*s: %s", (int)sp->id_len, sp->id, text);
 	process_say(&sp->process, line, strlen(line));
+	audit_limited(sp, text);
 }
 
 static void

@@ -83,7 +83,7 @@ def records(configured, user, directory, mode):
     s = configured("\n".join([
         "[listener main]", "address = ws://127.0.0.1:0", f"trusted-proxy = {PROXY}", "operate = yes",
         "operators = a", "[identity a]", f"user = {user.pw_name}",
-        "sandbox-allow-unsandboxed = yes", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
+        "sandbox-allow-unsandboxed = yes", "max-file-size = 1M", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
         "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
         "detached-ttl = 300ms", "max-kept-sessions = 1", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
 
@@ -102,6 +102,7 @@ def records(configured, user, directory, mode):
     connect(token="tok-a").initialize(sessionKeep={"keepMs": 1})
     c.run("p", ["/bin/true"], tty=True)
     c.run_sh("k", "kill -9 $$")
+    c.run_sh("f", f"exec head -c 2000000 /dev/zero >{directory}/big")
     c.call("fs/writeFile", {"path": f"file://{directory}/a", "dataBase64": b64("x")})
     c.call("fs/copy", {"sourcePath": f"file://{directory}/a", "destinationPath": f"file://{directory}/b", "recursive": False})
     c.call("fs/symlink", {"path": f"file://{directory}/l", "target": "t"})

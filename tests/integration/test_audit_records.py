@@ -173,6 +173,7 @@ def test_out_of_memory(audited, mode, user):
     c.run("itself", eat)
     e = exited(log, "itself")
     assert (e["killedBy"], e["signal"], e["memoryKills"]) == ("memory", 9, 1)
+    assert [x["limit"] for x in events(log, "limit-acted")] == ["killed: command-memory-max = 64M of identity a"]
     c.run_sh("child", shlex.join(eat) + "; exit 4")
     e = exited(log, "child")
     assert (e["code"], e["memoryKills"]) == (4, 1) and "killedBy" not in e
@@ -185,6 +186,8 @@ def test_too_many_processes(audited, mode, user):
     c, log = audited("command-tasks-max = 5")
     c.run_sh("x", "for i in 1 2 3 4 5 6 7 8 9; do sleep 3 & done; wait")
     assert exited(log, "x")["forksDenied"] >= 1
+    told, = [x for x in events(log, "limit-acted") if x["process"] == "x"]
+    assert told["limit"].startswith("limit: command-tasks-max = 5 of identity a: ")
     c.run("after", ["/bin/true"])
     assert exited(log, "after")["forksDenied"] == 0
 

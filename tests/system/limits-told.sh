@@ -16,6 +16,9 @@ with() { # with LINES: of the identity alice
 	systemctl reload execd
 }
 
+has "a root shell's doctor asks the execd that runs" "$(execd doctor 2>&1)" \
+	"^ok +a limit on the memory of a command, in the execd that runs here$"
+
 # --- nobody set one -----------------------------------------------------------
 
 is "without a limit 1.2 GiB are there" 1258291200 \

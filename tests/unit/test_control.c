@@ -62,6 +62,7 @@ static const struct {
 	{ RUNNER_EVENT_FILE, sizeof(struct control_file) },
 	{ RUNNER_EVENT_HTTP, sizeof(struct control_http) },
 	{ RUNNER_EVENT_NETWORK, sizeof(struct control_network) },
+	{ RUNNER_EVENT_LIMITED, sizeof(struct control_limited) },
 	{ RUNNER_EVENT_END, 0 },
 	{ RUNNER_EVENT_RECORDING_FILE,
 	    sizeof(struct control_recording_wanted) },
@@ -254,7 +255,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x6cbd07b6u };
+		0x1c8e5554u, 0xc636e401u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -281,6 +281,22 @@ report_exited(
 	return 0;
 }
 
+static int
+report_limited(
+    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_limited limited;
+	struct audit_event e;
+
+	if (control_get(packet, len, RUNNER_EVENT_LIMITED, &limited) < 0)
+		return -EBADMSG;
+	begin(&e, s, "limit-acted");
+	audit_string(&e, "process", limited.process);
+	audit_string(&e, "limit", limited.limit);
+	end(&e, &m->conf->audit);
+	return 0;
+}
+
 /* A killed runner did not report the commands that ended with it. Every
  * recorded start gets an end. */
 void
@@ -379,6 +395,7 @@ static const struct report {
 } reports[] = {
 	{ RUNNER_EVENT_STARTED, report_started },
 	{ RUNNER_EVENT_EXITED, report_exited },
+	{ RUNNER_EVENT_LIMITED, report_limited },
 	{ RUNNER_EVENT_FILE, report_file },
 	{ RUNNER_EVENT_HTTP, report_http },
 	{ RUNNER_EVENT_NETWORK, report_network },
