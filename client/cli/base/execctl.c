@@ -6,6 +6,7 @@
 #include "execctl.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -417,7 +418,7 @@ server_path_take(struct execctl *ctl, const char **argument)
 static void
 put_line(const char *text)
 {
-	char line[4096];
+	char line[5 * PATH_MAX]; /* the longest path, escaped, and why */
 	size_t at = 0;
 	ssize_t n;
 

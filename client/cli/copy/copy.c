@@ -30,8 +30,8 @@ hide_progress(struct copy *c)
 	c->showing = false;
 }
 
-static void
-show_progress(struct copy *c)
+void
+copy_show(struct copy *c)
 {
 	int64_t now = now_ms();
 
@@ -55,7 +55,7 @@ copy_item_count(struct copy_item *i, uint64_t offset)
 
 	c->bytes += offset - i->counted;
 	i->counted = offset;
-	show_progress(c);
+	copy_show(c);
 }
 
 void
@@ -228,6 +228,10 @@ copy_give_up(struct copy *c)
 	hide_progress(c);
 	TAILQ_FOREACH (i, &c->items, link)
 		give_up_item(i);
+	if (c->staging != NULL) {
+		c->removing++;
+		copy_remove(c, c->staging, taken_away, c);
+	}
 	timer_set(c->ctl, &timer, GIVE_UP_MS);
 	while (c->removing > 0 && !late &&
 	       execd_client_state(c->ctl->client) != EXECD_OVER)
@@ -432,6 +436,8 @@ finish_remote_directory(struct copy *c, const struct late *l)
 {
 	facts_attributes(c, &l->facts, l->path);
 	keep_remote_mode(c, l->path, facts_mode(c, &l->facts, l->path));
+	if (!c->preserve)
+		return;
 	if (!l->facts.has_time)
 		copy_unkept(c, l->path, "a time before 1970");
 	else if (!execd_client_can(c->ctl->client, CAN_SET_TIMES))

@@ -39,6 +39,7 @@ struct copy {
 	int signal;		 /* the signal that ended it; 0: none */
 	unsigned int removing;	 /* answers copy_give_up() waits for */
 	bool told_in_place, told_replaces;
+	char *staging; /* an incomplete directory there; owned; or NULL */
 	uint64_t files, bytes; /* finished; bytes also of those under way */
 	uint64_t size; /* of the only file, for a percentage; 0: unknown */
 	unsigned int failed, skipped;
@@ -70,8 +71,18 @@ void copy_download_into(struct copy *c, const char *from, const char *to);
 void copy_failed(struct copy *c, const char *what, const char *why);
 void copy_skipped(struct copy *c, const char *what, const char *why);
 
-/* copy_tree.c: copies a directory and everything in it */
+/* Shows the progress, if it is time for it. */
+void copy_show(struct copy *c);
+
+/* copy_tree.c: copies a directory and everything in it; copy_upload_each() in
+ * any case file by file */
 void copy_upload_tree(struct copy *c, const char *from, const char *to);
+void copy_upload_each(struct copy *c, const char *from, const char *to);
+/* Copies a link as what it leads to, if that is a file, otherwise as a link. */
+void copy_upload_link(struct copy *c, const char *from, const char *to);
+/* bundle.c: copies the tree as one stream. Returns false if nothing was copied,
+ * because that is not possible or not worth it. */
+bool copy_bundle(struct copy *c, const char *from, const char *to);
 void copy_download_tree(struct copy *c, const char *from, const char *to,
     const struct facts *facts);
 
@@ -104,6 +115,28 @@ void copy_finish(struct copy *c);
  * a link to one of them, nor a link to nothing. */
 bool is_special(const char *path);
 
+/* --- What is in a directory of the server (copy_tree.c) ------------------ */
+struct remote_entry {
+	char *name;   /* owned */
+	char *target; /* of a link, if the server sent it; owned */
+	bool directory, file, link;
+	bool detailed;
+	struct facts facts;
+};
+
+struct remote_directory {
+	struct remote_directory *up; /* of the caller */
+	struct remote_entry *entries;
+	size_t n;
+};
+
+/* Asks for the list, and orders it by name. Returns false if there is none. */
+bool remote_directory_list(
+    struct copy *c, const char *path, struct remote_directory *d);
+const struct remote_entry *remote_directory_find(
+    const struct remote_directory *d, const char *name);
+void remote_directory_clear(struct remote_directory *d);
+
 /* --- copy_item.c -------------------------------------------------------- */
 
 /*
@@ -120,6 +153,7 @@ struct copy_item {
 	int fd;		    /* the local file; owned */
 	struct facts facts; /* of the source */
 	bool keeps;	    /* fs/move keeps what is there besides content */
+	bool hidden;	    /* it has mode 0600 until it is complete */
 	char *temporary;    /* its name until it is complete; owned */
 	char *final;	  /* then an upload's name: `to` without links; owned */
 	uint64_t counted; /* its part of copy.bytes */

@@ -236,7 +236,7 @@ set_mode(struct copy_item *i)
 	struct copy *c = i->copy;
 
 	facts_attributes(c, &i->facts, i->from);
-	if (i->keeps || !sets_mode(i)) {
+	if (i->keeps || (!sets_mode(i) && !i->hidden)) {
 		set_time(i);
 	} else if (!execd_client_can(c->ctl->client, CAN_CHMOD)) {
 		copy_unkept(c, i->from, "the server sets no modes");
@@ -354,25 +354,24 @@ empty_made(void *arg, const struct execd_answer *a)
 	struct copy_item *i = arg;
 
 	if (a->code == 0)
-		ask_mode(i, i->temporary,
-		    i->keeps ? 0600 : facts_mode(i->copy, &i->facts, i->from),
-		    private_made);
+		ask_mode(i, i->temporary, 0600, private_made);
 	else if (i->keeps)
 		upload_in_place(i, a->message);
 	else
 		upload_failed(i, a->code, a->message, NULL);
 }
 
-/* A file that only its owner may read gets that mode before its first byte. So
- * does one that replaces another: nobody knows yet who may read that one. */
+/* A file that only its owner may read is one before its first byte, and its
+ * owner can write to it until then. So is one that replaces another: nobody
+ * knows yet who may read that one. */
 static void
 start_new(struct copy_item *i)
 {
 	struct json_text t;
 
-	if (!i->keeps &&
-	    ((i->facts.mode & 077) != 0 ||
-		!execd_client_can(i->copy->ctl->client, CAN_CHMOD))) {
+	i->hidden = (i->facts.mode & 077) == 0 &&
+		    execd_client_can(i->copy->ctl->client, CAN_CHMOD);
+	if (!i->keeps && !i->hidden) {
 		start_upload(i);
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,18 +167,18 @@ make_directory(struct copy *c, const FTSENT *e, const char *path)
 }
 
 static void
-make_link(struct copy *c, const FTSENT *e, const char *path)
+make_link(struct copy *c, const char *from, const char *path)
 {
 	char target[PATH_MAX];
-	ssize_t n = readlink(e->fts_accpath, target, sizeof(target));
+	ssize_t n = readlink(from, target, sizeof(target));
 	struct made *m;
 
 	if (n < 0) {
-		copy_failed(c, e->fts_path, strerror(errno));
+		copy_failed(c, from, strerror(errno));
 		return;
 	}
 	if (utf8_check(0, (const uint8_t *)target, (size_t)n) != 0) {
-		copy_skipped(c, e->fts_path, "a link whose text is not UTF-8");
+		copy_skipped(c, from, "a link whose text is not UTF-8");
 		return;
 	}
 	m = made_new(c, path);
@@ -187,19 +188,19 @@ make_link(struct copy *c, const FTSENT *e, const char *path)
 
 /* A link to a file is copied as that file, as cp(1) does without options. Any
  * other link is copied as a link if the server can make one. */
-static void
-upload_link(struct copy *c, const FTSENT *e, const char *to)
+void
+copy_upload_link(struct copy *c, const char *from, const char *to)
 {
 	bool can = execd_client_can(c->ctl->client, CAN_SYMLINK);
 	struct stat st;
-	bool dangling = stat(e->fts_accpath, &st) < 0;
+	bool dangling = stat(from, &st) < 0;
 
 	if (!dangling && S_ISREG(st.st_mode))
-		copy_upload(c, e->fts_accpath, to);
+		copy_upload(c, from, to);
 	else if (can)
-		make_link(c, e, to);
+		make_link(c, from, to);
 	else
-		copy_skipped(c, e->fts_path,
+		copy_skipped(c, from,
 		    dangling ? "a link to nothing, and this server makes no "
 			       "links"
 			     : "a link to something that is not a file, and "
@@ -218,7 +219,7 @@ upload_entry(struct copy *c, const FTSENT *e, const char *to)
 		break;
 	case FTS_SL:
 	case FTS_SLNONE:
-		upload_link(c, e, to);
+		copy_upload_link(c, e->fts_accpath, to);
 		break;
 	case FTS_DNR:
 	case FTS_NS:
@@ -235,6 +236,13 @@ upload_entry(struct copy *c, const FTSENT *e, const char *to)
 
 void
 copy_upload_tree(struct copy *c, const char *from, const char *to)
+{
+	if (!copy_bundle(c, from, to))
+		copy_upload_each(c, from, to);
+}
+
+void
+copy_upload_each(struct copy *c, const char *from, const char *to)
 {
 	char *roots[] = { (char *)(uintptr_t)from, NULL };
 	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -257,19 +265,6 @@ copy_upload_tree(struct copy *c, const char *from, const char *to)
 }
 
 /* --- From the server ---------------------------------------------------- */
-
-struct entry {
-	char *name;
-	char *target; /* of a link, if the server sent it */
-	bool directory, file, link;
-	bool detailed;
-	struct facts facts;
-};
-
-struct directory {
-	struct entry *entries;
-	size_t n;
-};
 
 /* A server's name becomes a local name, so it must not lead to another
  * directory. */
@@ -305,7 +300,7 @@ name_of(const struct json_value *v)
 }
 
 static void
-take_details(struct entry *e, const struct json_value *v)
+take_details(struct remote_entry *e, const struct json_value *v)
 {
 	size_t len = 0;
 	const char *target = execd_json_string(json_get(v, "linkTarget"), &len);
@@ -318,10 +313,10 @@ take_details(struct entry *e, const struct json_value *v)
 }
 
 static void
-take_entry(struct copy *c, struct directory *d, const char *path,
+take_entry(struct copy *c, struct remote_directory *d, const char *path,
     const struct json_value *v)
 {
-	struct entry *e = &d->entries[d->n];
+	struct remote_entry *e = &d->entries[d->n];
 
 	e->name = name_of(v);
 	if (e->name == NULL || !is_name(e->name, strlen(e->name))) {
@@ -337,19 +332,29 @@ take_entry(struct copy *c, struct directory *d, const char *path,
 	d->n++;
 }
 
+static int
+by_name(const void *a, const void *b)
+{
+	const struct remote_entry *ea = a, *eb = b;
+
+	return strcmp(ea->name, eb->name);
+}
+
+/* Asks for the list. On failure returns false with a message in *why, which the
+ * caller frees. */
 static bool
-read_remote(struct copy *c, const char *path, struct directory *d)
+list_remote(
+    struct copy *c, const char *path, struct remote_directory *d, char **why)
 {
 	const struct json_value *list;
 	struct json_text t;
 	struct reply r;
 
-	*d = (struct directory){ 0 };
 	params_begin(&t, "path", path);
 	json_key_bool(&t.w, "details", true);
 	call(c->ctl, "fs/readDirectory", &t, EXECD_REPEAT, &r);
 	if (r.code != 0)
-		copy_failed(c, path, r.message);
+		*why = xstrdup(r.message);
 	list = json_get(r.result, "entries");
 	d->entries = xcalloc(list ? list->count : 0, sizeof(*d->entries));
 	for (const struct json_value *v = execd_json_first(list); v;
@@ -359,9 +364,55 @@ read_remote(struct copy *c, const char *path, struct directory *d)
 	return list != NULL;
 }
 
+bool
+remote_directory_list(
+    struct copy *c, const char *path, struct remote_directory *d)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (!list_remote(c, path, d, &why))
+		return false;
+	if (d->n > 1)
+		qsort(d->entries, d->n, sizeof(*d->entries), by_name);
+	return true;
+}
+
+const struct remote_entry *
+remote_directory_find(const struct remote_directory *d, const char *name)
+{
+	const struct remote_entry key = { .name = (char *)(uintptr_t)name };
+
+	if (d->n == 0)
+		return NULL;
+	return bsearch(&key, d->entries, d->n, sizeof(key), by_name);
+}
+
+void
+remote_directory_clear(struct remote_directory *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->entries[i].name);
+		free(d->entries[i].target);
+	}
+	free(d->entries);
+}
+
+static bool
+read_remote(struct copy *c, const char *path, struct remote_directory *d)
+{
+	_cleanup_free_ char *why = NULL;
+	bool listed;
+
+	*d = (struct remote_directory){ 0 };
+	listed = list_remote(c, path, d, &why);
+	if (why != NULL)
+		copy_failed(c, path, why);
+	return listed;
+}
+
 /* A server without details must be asked about each path. */
 static void
-ask_details(struct copy *c, struct entry *e, const char *path)
+ask_details(struct copy *c, struct remote_entry *e, const char *path)
 {
 	struct reply r;
 
@@ -379,8 +430,8 @@ static void download_directory(struct copy *c, const char *from, const char *to,
 /* Makes a link at the end of the copy. It is not followed, because links to
  * directories can form circles. Links to files are copied as files instead. */
 static void
-download_link(
-    struct copy *c, const struct entry *e, const char *from, const char *to)
+download_link(struct copy *c, const struct remote_entry *e, const char *from,
+    const char *to)
 {
 	if (e->target != NULL)
 		copy_later(c, to, e->target, NULL);
@@ -393,7 +444,7 @@ download_link(
 }
 
 static void
-download_entry(struct copy *c, struct entry *e, const char *from,
+download_entry(struct copy *c, struct remote_entry *e, const char *from,
     const char *to, int depth)
 {
 	_cleanup_free_ char *source = xasprintf("%s/%s", from, e->name);
@@ -441,7 +492,7 @@ static void
 download_directory(struct copy *c, const char *from, const char *to,
     const struct facts *facts, int depth)
 {
-	struct directory d;
+	struct remote_directory d;
 
 	if (depth > DEPTH_MAX) {
 		copy_failed(c, from,
@@ -454,11 +505,7 @@ download_directory(struct copy *c, const char *from, const char *to,
 	if (read_remote(c, from, &d))
 		for (size_t i = 0; i < d.n && !c->stop; i++)
 			download_entry(c, &d.entries[i], from, to, depth);
-	for (size_t i = 0; i < d.n; i++) {
-		free(d.entries[i].name);
-		free(d.entries[i].target);
-	}
-	free(d.entries);
+	remote_directory_clear(&d);
 }
 
 void

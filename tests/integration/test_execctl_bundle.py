@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: ISC
+"""execctl cp of many small files: as one stream, and no difference to be seen but the time."""
+import json
+import os
+import pathlib
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+from conftest import ROOT, more_rounds, poll
+from execctl import Execctl, Proxy
+from test_execctl_trees import facts
+
+MANY = 100
+
+
+@pytest.fixture
+def ctl(server, directory):
+    return Execctl(directory, server.url)
+
+
+@pytest.fixture
+def here(directory):
+    (directory / "here").mkdir()
+    return directory / "here"
+
+
+@pytest.fixture
+def there(directory):
+    d = directory / "there"
+    d.mkdir()
+    d.chmod(0o777)
+    return d
+
+
+def make_many(root, n=MANY):
+    for i in range(n):
+        d = root / f"d{i % 7}" / f"e{i % 3}"
+        d.mkdir(parents=True, exist_ok=True)
+        (d / f"f{i}").write_bytes(os.urandom(i * 37 % 5000))
+
+
+def content(root):
+    """By name, in bytes: the text of a link, the content of a file, None for a directory."""
+    return {n: (link, data) for n, (link, data, _) in facts(root).items()}
+
+
+def streamed(ctl, *arguments, code=0):
+    """Copies, and is sure that it went as one stream."""
+    r = ctl("--verbose", "cp", *arguments)
+    assert r.code == code and "file by file" not in r.err, r
+    return r
+
+
+def left(root):
+    return [p for p in root.rglob("*") if p.name.startswith(".execctl-")]
+
+
+def test_a_new_tree(ctl, here, there):
+    """Every kind of name: long, with a newline, not UTF-8, like an option, of a depth; links of all kinds."""
+    tree = here / "tree"
+    make_many(tree)
+    (tree / "empty").mkdir()
+    (tree / ("l" * 255)).write_text("long")
+    (tree / ("x" * 200) / ("y" * 200)).mkdir(parents=True)
+    (tree / ("x" * 200) / ("y" * 200) / "-z\n").write_text("odd")
+    (tree / "ü").write_text("utf-8")
+    with open(os.fsencode(tree) + b"/\xff\xfe", "wb") as f:
+        f.write(b"raw")
+    deep = tree / "/".join(["deep"] * 60)
+    deep.mkdir(parents=True)
+    (deep / "f").write_text("deep")
+    (tree / "d0" / "up").symlink_to("..")
+    (tree / "d0" / "absolute").symlink_to("/")
+    (tree / "dangling").symlink_to("/".join(["n" * 200] * 3))
+    os.symlink(b"\xff", os.fsencode(tree) + b"/raw link")
+    (tree / "to-file").symlink_to("d0/e0/f0")
+    (tree / "large").write_bytes(os.urandom((1 << 20) + 1))
+    (tree / "almost").write_bytes(os.urandom(1 << 20))
+    want = content(tree)
+    want[b"to-file"] = (None, (tree / "d0/e0/f0").read_bytes())
+    r = streamed(ctl, "-r", tree, f":{there}")
+    assert content(there / "tree") == want and left(there) == [], r
+    assert (there / "tree").stat().st_uid == (there / "tree/d0/e0/f0").stat().st_uid
+
+
+@pytest.mark.parametrize("options", ["-r", "-rp"])
+def test_modes_and_times_are_those_of_the_other_way(ctl, here, there, options):
+    """The same tree with one file too few for a stream, by name, mode, and with -p time."""
+    trees = here / "many", here / "few"
+    for tree in trees:
+        tree.mkdir()
+        if tree.name == "many":
+            make_many(tree / "more")
+        for name, mode, ms in (("program", 0o755, 1_000_000_000_123), ("closed", 0o400, 1_500_000_000_000),
+                               ("group", 0o644, 1)):
+            (tree / name).write_text(name)
+            (tree / name).chmod(mode)
+            os.utime(tree / name, ns=(ms * 1_000_000,) * 2)
+        (tree / "sub/inner").mkdir(parents=True)
+        (tree / "private").mkdir(mode=0o700)
+        (tree / "sub/inner/f").write_text("f")
+        (tree / "link").symlink_to("sub")
+        for name, ms in (("sub/inner", 1_200_000_000_001), ("sub", 1_300_000_000_999)):
+            os.utime(tree / name, ns=(ms * 1_000_000,) * 2)
+        for p in tree / "private", tree / "sub/inner/f", tree:
+            os.utime(p, ns=(1_400_000_000_000_000_000,) * 2)
+    for tree in trees:
+        ctl.ok("cp", options, tree, f":{there}")
+    found = [facts(there / t.name, times=options == "-rp") for t in trees]
+    assert {n: v for n, v in found[0].items() if not n.startswith(b"more")} == found[1]
+
+
+def test_a_tree_over_another(ctl, here, there):
+    """What is there stays, and is replaced in its own directories; modes and other names, too."""
+    tree = here / "tree"
+    make_many(tree)
+    (tree / "link").symlink_to("d0")
+    streamed(ctl, "-r", tree, f":{there}")
+    own = there / "tree"
+    os.link(own / "d0/e0/f0", there / "other name")
+    (own / "d1/e1/f1").chmod(0o600)
+    (own / "d2/keep").write_text("not of the tree")
+    for p in own / "d3", own / "d4/e1":
+        subprocess.run(["rm", "-r", p], check=True)
+    os.mkfifo(own / "d5/fifo")
+    for i in range(MANY):
+        next(tree.glob(f"d*/e*/f{i}")).write_text(f"changed {i}")
+    (tree / "d5/fifo").write_text("no file there")
+    (tree / "d6/new/deep").mkdir(parents=True)
+    (tree / "d6/new/deep/f").write_text("new")
+    (tree / "link").unlink()
+    (tree / "link").symlink_to("d1")
+    r = streamed(ctl, "-r", f"{tree}/.", f":{own}", code=125)
+    assert "fifo" in r.err and "is a FIFO" in r.err and r.err.count("failed") == 1, r
+    want = content(tree)
+    want[b"d5/fifo"] = (None, None)
+    found = content(own)
+    assert found.pop(b"d2/keep") == (None, b"not of the tree") and found == want
+    assert (there / "other name").read_text() == "changed 0"
+    assert stat.S_IMODE((own / "d1/e1/f1").stat().st_mode) == 0o600 and left(there) == []
+
+
+def test_directories_that_nobody_may_write_to(ctl, here, there):
+    tree = here / "tree"
+    make_many(tree / "closed")
+    (tree / "closed").chmod(0o555)
+    (there / "old").mkdir()
+    (there / "old").chmod(0o777)
+    try:
+        streamed(ctl, "-r", f"{tree}/closed", f":{there}/new")
+        streamed(ctl, "-r", f"{tree}/.", f":{there}/old")
+        for p in there / "new", there / "old/closed":
+            assert content(p) == content(tree / "closed") and stat.S_IMODE(p.stat().st_mode) == 0o555
+        assert left(there) == []
+    finally:
+        (tree / "closed").chmod(0o755)
+
+
+def test_what_does_not_fit_is_told_as_before(ctl, here, there):
+    """Holes stay holes; what is no file, attributes, set-id bits, what cannot be read, and too deep a tree are told."""
+    tree = here / "tree"
+    make_many(tree)
+    with open(tree / "sparse", "wb") as f:
+        f.seek(900_000)
+        f.write(b"end")
+    os.mkfifo(tree / "fifo")
+    (tree / "noted").write_text("noted")
+    os.setxattr(tree / "noted", "user.note", b"x")
+    (tree / "set-id").write_text("x")
+    (tree / "set-id").chmod(0o4755)
+    at = os.open(tree, os.O_RDONLY)
+    for i in range(20):
+        os.mkdir("n" * 250, dir_fd=at)
+        at, old = os.open("n" * 250, os.O_RDONLY, dir_fd=at), at
+        os.close(old)
+    os.close(at)
+    r = streamed(ctl, "-rp", tree, f":{there}", code=125)
+    assert r.err.count("fifo: skipped: neither a file nor a directory") == 1, r
+    assert r.err.count("noted: not kept: its access control list or extended attributes") == 1
+    assert r.err.count("set-id: not kept: the set-id and sticky bits") == 1
+    assert "File name too long" in r.err and re.search(r" [1-9] failed, 1 skipped, 2 attributes not kept", r.err), r
+    sparse = (there / "tree/sparse").stat()
+    assert sparse.st_size == 900_003 and sparse.st_blocks * 512 < 100_000
+    assert (there / "tree/sparse").read_bytes() == (tree / "sparse").read_bytes() and left(there) == []
+    assert (there / "tree/noted").read_text() == "noted" and len(list((there / "tree").glob("d*/e*/f*"))) == MANY
+    subprocess.run(["rm", "-r", tree], check=True)
+
+
+@pytest.fixture
+def proxy(server):
+    p = Proxy(server.url)
+    yield p
+    p.close()
+
+
+def test_a_stream_survives_cuts(proxy, directory, here, there):
+    ctl = Execctl(directory, proxy.url)
+    n = more_rounds(1500, 10000)
+    make_many(here / "tree", n)
+    (here / "tree/link").symlink_to("d0")
+    size = sum(p.stat().st_size for p in here.rglob("f*"))
+    for target in there / "new", there / "new":
+        start = proxy.up + proxy.down
+        proxy.cut_at = [start + size * k // 4 for k in (1, 2, 3)]
+        cuts = proxy.cuts
+        streamed(ctl, "-r", f"{here}/tree/.", f":{target}")
+        assert proxy.cuts == cuts + 3
+        assert content(target) == content(here / "tree") and left(there) == []
+
+
+def test_a_connection_that_is_lost_for_good(proxy, directory, here, there):
+    ctl = Execctl(directory, proxy.url)
+    make_many(here / "tree", 3000)
+    p = ctl.popen("--resume-timeout", "300ms", "cp", "-r", here / "tree", f":{there}")
+    proxy.wait(lambda: proxy.up > 1 << 20, what="bytes")
+    proxy.refusing = True
+    proxy.cut()
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 254 and b"may be left there, incomplete" in err and b"could not be resumed" in err, err
+    assert err.count(b"\n") < 6 and not (there / "tree").exists()
+
+
+def test_an_interruption_leaves_nothing(ctl, here, there):
+    make_many(here / "tree", 5000)
+    p = ctl.popen("cp", "-r", here / "tree", f":{there}")
+    poll(lambda: list(there.rglob("f*")), what="the first file")
+    p.send_signal(signal.SIGINT)
+    _, err = p.communicate(timeout=20)
+    assert p.returncode == 130, err
+    poll(lambda: not left(there), what="end of what was incomplete")
+    assert not (there / "tree").exists()
+
+
+def test_files_that_change_meanwhile(ctl, here, there):
+    """Some grow, some shrink, some vanish: each is copied as it was at one moment, or named; the others are."""
+    tree = here / "tree"
+    make_many(tree, 2000)
+    (tree / "changing").mkdir()
+    for i in range(200):
+        (tree / "changing" / f"{i}").write_bytes(b"%09d\n" % i * 400)
+    script = """import os, sys
+while True:
+    for i in range(200):
+        p = sys.argv[1] + f"/{i}"
+        if i % 3 == 0:
+            with open(p, "ab") as f: f.write(b"%09d\\n" % i * 50)
+        elif i % 3 == 1:
+            os.truncate(p, max(0, os.stat(p).st_size - 500))
+        elif os.path.exists(p):
+            os.unlink(p)
+    print(flush=True)
+"""
+    changing = subprocess.Popen(["python3", "-c", script, tree / "changing"], stdout=subprocess.PIPE)
+    try:
+        changing.stdout.readline()
+        r = ctl("--verbose", "cp", "-r", tree, f":{there}")
+    finally:
+        changing.kill()
+        changing.wait()
+    assert r.code in (0, 125) and "file by file" not in r.err, r
+    assert all("changing/" in line for line in r.err.splitlines() if ": No such file" in line or "shorter" in line), r
+    for p in (there / "tree/changing").iterdir():
+        data = p.read_bytes()
+        assert data == b"%09d\n" % int(p.name) * (len(data) // 10), p
+    same = content(there / "tree")
+    assert all(same[n] == v for n, v in content(tree).items() if not n.startswith(b"changing/")) and left(there) == []
+
+
+@pytest.mark.parametrize("why", ["no tar", "another tar", "tar fails", "too slow"])
+def test_where_no_stream_is_possible(configured, directory, user, here, there, why):
+    """Then it goes file by file, and says so to whoever asks."""
+    bin = directory / "bin"
+    bin.mkdir()
+    if why != "no tar":
+        said = {"another tar": "echo bsdtar 3", "tar fails": 'case $1 in --version) echo "tar (GNU tar) 1" ;; '
+                '*) head -c 100000 >/dev/null; echo no room >&2; exit 2 ;; esac', "too slow":
+                    'case $1 in --version) echo "tar (GNU tar) 1" ;; *) while read -r line; do :; done; kill -STOP $$ ;; esac'}[why]
+        (bin / "tar").write_text(f"#!/bin/sh\n{said}\n")
+        (bin / "tar").chmod(0o755)
+    for name in "sh", "head":
+        (bin / name).symlink_to(f"/usr/bin/{name}")
+    deadline = "command-deadline = 200ms\n" if why == "too slow" else ""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                   f"[identity any]\nuser = {user.pw_name}\n{deadline}", env={**os.environ, "PATH": str(bin)})
+    ctl = Execctl(directory, s.url)
+    make_many(here / "tree")
+    r = ctl("--verbose", "cp", "-r", here / "tree", f":{there}")
+    assert r.code == 0 and "not as one stream, but file by file: " in r.err, r
+    assert {"no tar": "there is no GNU tar", "another tar": "there is no GNU tar", "tar fails": "no room",
+            "too slow": "command-deadline"}[why] in r.err
+    assert content(there / "tree") == content(here / "tree") and left(there) == []
+
+
+@pytest.mark.skipif(not ROOT, reason="A FULL DISK IS NOT TESTED: mounting one needs root")
+def test_a_full_disk(ctl, directory, here):
+    small = directory / "small"
+    small.mkdir()
+    make_many(here / "tree", 1000)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=777", "none", str(small)], check=True)
+    try:
+        r = ctl("cp", "-r", here / "tree", f":{small}")
+        assert r.code == 125 and "No space left" in r.err and left(small) == [], r
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_under_a_profile(configured, directory, user, here, there, sandboxes):
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                   f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-profile = workspace-write\n")
+    ctl = Execctl(directory, s.url)
+    make_many(here / "tree")
+    streamed(ctl, "-r", "-s", "workspace-write", "-C", there, here / "tree", f":{there}")
+    assert content(there / "tree") == content(here / "tree")
+    outside = pathlib.Path(user.pw_dir)
+    r = ctl("cp", "-r", "-s", "workspace-write", "-C", there, here / "tree", f":{outside}/execd-test-outside")
+    assert r.code == 125 and not (outside / "execd-test-outside").exists(), r
+    assert json.loads(ctl("--json", "cp", "-r", "-s", "read-only", "-C", there, here / "tree", f":{there}/x").out)["files"] == 0
