@@ -9,6 +9,7 @@
  * next one takes its place. This is the only way, at the start, after a crash
  * and for a reload.
  */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,10 +51,36 @@ broker_any(void)
 }
 
 static void
-take_channel(struct broker_process *b, pid_t pid, int fd)
+hang_up(struct broker_process *b)
 {
+	if (b->channel >= 0)
+		close(b->channel);
+	dispose((const int[]){ b->events, b->text }, 2);
+	b->channel = b->events = b->text = -1;
+	programs_close(&b->programs);
+	list_free(b->list, root.list);
+	b->list = NULL;
+}
+
+int
+broker_program(const struct broker_process *b, enum installed_program which)
+{
+	return b->programs.fds[which] < 0 ? root.programs.fds[which]
+					  : b->programs.fds[which];
+}
+
+static void
+take_channel(struct broker_process *b, int fd)
+{
+	char missing[PATH_MAX] = "the installed broker is of another version";
+	int err = -EPROTO;
+
 	*b = none;
-	b->pid = pid;
+	if (!root.foreign)
+		err = programs_open(&b->programs, missing);
+	if (err < 0)
+		log_warn(err, "%s: starting the previous programs", missing);
+	root.foreign = false;
 	b->channel = fd;
 	b->state = BROKER_NEW;
 	b->list = xcalloc(1, sizeof(*b->list));
@@ -69,14 +96,14 @@ broker_start(void)
 
 	if (err < 0)
 		return err;
-	pid = broker_child_start(pair[1]);
+	take_channel(&root.next, pair[0]);
+	pid = broker_child_start(
+	    broker_program(&root.next, INSTALLED_BROKER), pair[1]);
 	close(pair[1]);
-	if (pid < 0) {
-		close(pair[0]);
-		return (int)pid;
-	}
-	take_channel(&root.next, pid, pair[0]);
-	return 0;
+	root.next.pid = pid < 0 ? 0 : pid;
+	if (pid < 0)
+		hang_up(&root.next);
+	return pid < 0 ? (int)pid : 0;
 }
 
 void
@@ -163,7 +190,7 @@ broker_accept(void)
 		close(fd);
 		return;
 	}
-	take_channel(&root.next, 0, fd);
+	take_channel(&root.next, fd);
 	root.next.pidfd = open_peer(&peer);
 	root.next.text = steal_fd(&root.told);
 }
@@ -171,21 +198,15 @@ broker_accept(void)
 /* --- replacement -------------------------------------------------------- */
 
 static void
-hang_up(struct broker_process *b)
-{
-	if (b->channel >= 0)
-		close(b->channel);
-	dispose((const int[]){ b->events, b->text }, 2);
-	b->channel = b->events = b->text = -1;
-	list_free(b->list, root.list);
-	b->list = NULL;
-}
-
-static void
 promote(void)
 {
 	struct list *old = root.list;
 
+	if (root.next.programs.fds[INSTALLED_BROKER] >= 0) {
+		programs_close(&root.programs);
+		root.programs = root.next.programs;
+		root.next.programs = none.programs;
+	}
 	root.serving = root.next;
 	root.next = none;
 	root.leave_ms = 0;
@@ -255,14 +276,23 @@ give_up(int status)
 }
 
 static void
+stop_for(int sig)
+{
+	log_info("signal %d: stopping", sig);
+	root.stopping = true;
+	root.exit_code = 0;
+}
+
+static void
 plan_restart(void)
 {
-	int64_t wait = RESTART_MS;
+	int64_t wait = root.failures > 0 && !root.foreign ? RESTART_MS : 0;
 
 	for (uint32_t i = 0; i < root.failures && wait < RESTART_MAX_MS; i++)
 		wait *= 2;
-	root.failures++;
-	root.restart_ms = now_ms() + (root.failures > 1 ? wait : 0);
+	if (root.failures++ > 1 && root.ending && store_find(STORED_ENDING) < 0)
+		stop_for(SIGTERM); /* there is nobody who could drain */
+	root.restart_ms = now_ms() + wait;
 }
 
 static void
@@ -308,14 +338,6 @@ hear_last_words(struct broker_process *b)
 	while (b->channel >= 0 && poll(&heard, 1, 0) > 0 &&
 	       broker_commands_take(b))
 		continue;
-}
-
-static void
-stop_for(int sig)
-{
-	log_info("signal %d: stopping", sig);
-	root.stopping = true;
-	root.exit_code = 0;
 }
 
 /* Nothing is begun any more when everything ends. */
@@ -416,7 +438,7 @@ start_when_due(int64_t now)
 	if (err == 0)
 		return -1;
 	log_error(err, "starting the broker");
-	root.restart_ms = now + RESTART_MAX_MS;
+	plan_restart();
 	return root.restart_ms;
 }
 

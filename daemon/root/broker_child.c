@@ -166,25 +166,13 @@ child(int program, int channel, pid_t parent)
 	log_fatal_errno(-errno, "execd-broker");
 }
 
-static int
-open_program(void)
-{
-	char missing[PATH_MAX];
-	int program = programs_open_one(INSTALLED_BROKER, missing);
-
-	if (program < 0)
-		log_error(program, "%s", missing);
-	return program;
-}
-
 pid_t
-broker_child_start(int channel)
+broker_child_start(int program, int channel)
 {
-	_cleanup_close_ int program = open_program();
 	pid_t parent = getpid(), pid;
 
 	if (program < 0)
-		return program;
+		return -ENOENT;
 	pid = fork();
 	if (pid == 0)
 		child(program, channel, parent);
@@ -194,10 +182,10 @@ broker_child_start(int channel)
 void
 broker_child_become(void)
 {
-	_cleanup_close_ int program = open_program();
+	char missing[PATH_MAX];
+	int program = programs_open_one(INSTALLED_BROKER, missing);
 
-	if (program < 0)
-		return;
-	fexecve(program, root.argv, environ);
-	log_error(-errno, "execd-broker");
+	if (program >= 0)
+		fexecve(program, root.argv, environ);
+	log_error(program < 0 ? program : -errno, "%s", missing);
 }

@@ -86,14 +86,13 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	b->check = begin->check == 1;
 	if (!root.begun && !b->check)
 		begin_serving();
-	root_open_programs(); /* else those of before are started */
 	ready.controllers = session_cgroup_controllers();
 	if (root.is_root && !b->check && !root.served)
 		ready.error = (uint32_t)-spawn_probe(&step);
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
 	b->state = BROKER_LISTING;
 	b->spoken = SPAWN_VERSION;
-	given[0] = root.programs.fds[INSTALLED_HTTP];
+	given[0] = broker_program(b, INSTALLED_HTTP);
 	given[1] = b->text;
 	return broker_commands_tell(b->channel, SPAWN_READY, &ready,
 	    sizeof(ready), given, b->text < 0 ? 1 : 2);
@@ -475,6 +474,9 @@ broker_commands_take(struct broker_process *b)
 			    "%u in %zd bytes; this program speaks version %d",
 			    head->type, head->version, n, SPAWN_VERSION);
 			n = -EBADMSG;
+			root.foreign = head->version != SPAWN_VERSION &&
+				       b->pid > 0 && !b->reload &&
+				       b->programs.fds[INSTALLED_BROKER] >= 0;
 		}
 		dispose(fds, nfds);
 		if (n < 0)

@@ -31,7 +31,7 @@
 #define LAST_WORDS_MS 3000 /* for a broker that ends everything */
 #define TELL_AGAIN_MS 20   /* while the broker has no room for events */
 
-struct root root = { .programs = { { -1, -1, -1, -1 } },
+struct root root = { .programs = PROGRAMS_NONE,
 	.listener = -1,
 	.told = -1,
 	.serving = BROKER_NONE,
@@ -234,26 +234,6 @@ end(void)
 	log_flush();
 }
 
-/* A broker and the programs that it starts have one version: the one that is
- * installed when the broker begins. */
-int
-root_open_programs(void)
-{
-	char missing[PATH_MAX];
-	struct programs next;
-	int err = programs_open(&next, missing);
-
-	if (err < 0) {
-		log_error(err, "%s%s", missing,
-		    root.begun ? ": programs are of the previous version" : "");
-		return err;
-	}
-	for (int i = 0; i < INSTALLED_BROKER; i++)
-		close(root.programs.fds[i]);
-	root.programs = next;
-	return 0;
-}
-
 /* The first broker has them. The client of stdio is for nobody else. */
 static void
 let_go_of_stdio(void)
@@ -295,7 +275,7 @@ save_broker(struct saved *s, struct broker_process *b)
 void
 root_save(struct saved *s)
 {
-	for (int i = 0; i < INSTALLED_BROKER; i++)
+	for (int i = 0; i < PROGRAMS_OPENED - (s->version < 7); i++)
 		saved_fd(s, &root.programs.fds[i]);
 	saved_fd(s, &root.listener);
 	save_broker(s, &root.serving);
@@ -357,6 +337,7 @@ int
 main(int argc, char **argv)
 {
 	int signals = -1, err;
+	char missing[PATH_MAX];
 	bool resumed;
 
 	drop_visibility();
@@ -381,8 +362,10 @@ main(int argc, char **argv)
 		broker_child_become();
 		return 1;
 	}
-	if (!resumed && root_open_programs() < 0)
+	if (!resumed && (err = programs_open(&root.programs, missing)) < 0) {
+		log_error(err, "%s", missing);
 		return 1;
+	}
 	descriptors_raise(UINT64_MAX);
 	err = begin(&signals, resumed);
 	if (err < 0) {

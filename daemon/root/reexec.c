@@ -61,25 +61,16 @@ read_state(int fd)
 	return err;
 }
 
-/* Without this program nothing can be started. */
-static int
-look_for(enum installed_program which)
-{
-	char missing[PATH_MAX];
-	_cleanup_close_ int fd = programs_open_one(which, missing);
-
-	if (fd < 0)
-		log_error(fd, "re-exec: %s", missing);
-	return fd < 0 ? fd : 0;
-}
-
 int
 reexec_check(void)
 {
-	if (read_state(CONTROL_FD) < 0 || look_for(INSTALLED_BROKER) < 0 ||
-	    look_for(INSTALLED_RUNNER) < 0)
-		return 1;
-	return REEXEC_YES;
+	char missing[PATH_MAX];
+	struct programs p;
+	int err = read_state(CONTROL_FD);
+
+	if (err == 0 && (err = programs_open(&p, missing)) < 0)
+		log_error(err, "re-exec: %s", missing);
+	return err < 0 ? 1 : REEXEC_YES;
 }
 
 bool

@@ -39,6 +39,8 @@ struct broker_process {
 	bool reload;	   /* another broker serves meanwhile */
 	int text;	   /* where the result of the reload is told, or -1 */
 	struct list *list; /* the list that it makes */
+	/* of its version, until it serves; none: root.programs */
+	struct programs programs;
 	int64_t started_ms;
 	int64_t ping_ms; /* when the next PING is sent; 0: none was sent yet */
 	int64_t answer_ms; /* when it must have answered; 0: it has */
@@ -46,12 +48,16 @@ struct broker_process {
 
 #define BROKER_NONE                                                            \
 	{                                                                      \
-		.pidfd = -1, .channel = -1, .events = -1, .text = -1           \
+		.programs = PROGRAMS_NONE, .pidfd = -1, .channel = -1,         \
+		.events = -1, .text = -1                                       \
 	}
 
 struct root {
 	bool is_root; /* else an ordinary user's */
+	/* What the serving broker starts, and its own program: the next broker,
+	 * too, if the installed one cannot be used. */
 	struct programs programs;
+	bool foreign; /* root does not speak the version of the installed one */
 	char **argv;  /* passed on to the broker unchanged */
 	int listener; /* where brokers of another unit connect */
 	int told;     /* where the next one tells what its reload did, or -1 */
@@ -78,10 +84,6 @@ struct saved; /* saved.h */
 
 extern struct root root;
 void root_save(struct saved *s);
-
-/* Opens the programs. Those that are installed now are started from here on.
- * Returns 0, or -errno, and then nothing changes. */
-int root_open_programs(void);
 
 /* --- broker_commands.c -------------------------------------------------- */
 
@@ -171,6 +173,10 @@ int64_t broker_watch(int64_t now);
 /* The operator sent a signal. */
 void broker_signal(int sig);
 
+/* Returns the program of that broker's version, which stays open here. */
+int broker_program(
+    const struct broker_process *b, enum installed_program which);
+
 /* Returns the first of our brokers that still exists, or 0. */
 pid_t broker_any(void);
 
@@ -186,8 +192,9 @@ void store_save(struct saved *s);
 /* --- broker_child.c ----------------------------------------------------- */
 
 /* Starts the broker. channel is its end of the channel, which stays the
- * caller's. Returns the pid or -errno. */
-pid_t broker_child_start(int channel);
+ * caller's, as the program does; -1: there is none. Returns the pid or
+ * -errno. */
+pid_t broker_child_start(int program, int channel);
 
 /* This process itself becomes execd-broker, for a command that is no service:
  * execd doctor. Returns only on failure, after printing the error. */

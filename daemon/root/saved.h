@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 /* Raised with each change of a list of fields. */
-#define SAVED_VERSION 6
+#define SAVED_VERSION 7
 #define SAVED_OLDEST  5 /* the oldest that this program reads */
 
 enum saved_mode {

@@ -120,10 +120,22 @@ programs_open_self(void)
 int
 programs_open(struct programs *p, char missing[PATH_MAX])
 {
-	for (int i = 0; i < INSTALLED_BROKER; i++) {
-		p->fds[i] = programs_open_one(i, missing);
-		if (p->fds[i] < 0)
-			return p->fds[i];
+	*p = (struct programs)PROGRAMS_NONE;
+	for (int i = 0; i < PROGRAMS_OPENED; i++) {
+		int fd = p->fds[i] = programs_open_one(i, missing);
+
+		if (fd < 0) {
+			programs_close(p);
+			return fd;
+		}
 	}
 	return 0;
+}
+
+void
+programs_close(struct programs *p)
+{
+	for (int i = 0; i < PROGRAMS_OPENED; i++)
+		if (p->fds[i] >= 0)
+			close(steal_fd(&p->fds[i]));
 }

@@ -15,16 +15,23 @@ enum installed_program {
 	INSTALLED_RUNNER,
 	INSTALLED_HTTP,
 	INSTALLED_KEYS,
-	INSTALLED_BROKER,   /* root opens it when it starts one */
+	INSTALLED_BROKER,
 	INSTALLED_NETPROXY, /* the broker opens it */
 	INSTALLED_PROGRAMS,
 };
 
 /* Opened once. A new version on the disk makes no difference to a program that
  * has them open. */
+#define PROGRAMS_OPENED INSTALLED_NETPROXY
 struct programs {
-	int fds[INSTALLED_BROKER]; /* of those before it: O_PATH, CLOEXEC */
+	int fds[PROGRAMS_OPENED]; /* O_PATH, CLOEXEC; all of them, or -1 */
 };
+#define PROGRAMS_NONE                                                          \
+	{                                                                      \
+		{                                                              \
+			-1, -1, -1, -1, -1                                     \
+		}                                                              \
+	}
 
 /* Opens the running program's own file as it is installed now. An upgrade
  * replaces the file that was executed. Returns a descriptor, O_PATH, CLOEXEC
@@ -38,7 +45,9 @@ void programs_note_self(void);
  * -errno with the missing program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 
-/* Opens the programs before the broker. Returns 0, or -errno likewise. */
+/* Opens all programs. Returns 0, or -errno likewise, and then none is open. */
 int programs_open(struct programs *p, char missing[PATH_MAX]);
+
+void programs_close(struct programs *p);
 
 #endif

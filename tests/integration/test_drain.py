@@ -5,6 +5,8 @@ import signal
 import pytest
 from conftest import is_alive, kill, poll
 from test_broker import ALL, COUNT, replaced, resume, server, text, whole  # noqa: F401
+from test_reexec import installed  # noqa: F401
+from test_reexec import server as installed_server  # noqa: F401
 
 HOUR = "[limits]\ndrain-timeout = 1h\n"
 GOES_ON = "signal 15 came to an earlier broker, and the drain goes on"
@@ -140,3 +142,25 @@ def test_without_a_broker(server):  # noqa: F811
     assert whole(resume(s, c)) == (ALL, 0)
     s.child.send_signal(signal.SIGTERM)
     assert s.child.wait(15) == 0
+
+
+def test_without_a_broker_that_could_come(installed_server):  # noqa: F811
+    """There is nobody who could drain: one SIGTERM is enough."""
+    s = installed_server(HOUR)
+    c = s.connect(token="t").ready()
+    s.child.send_signal(signal.SIGSTOP)
+    old = s.broker
+    kill(old)
+    c.wait_closed()
+    # The same file, which root has open, too.
+    poll(lambda: "Z" in state(old), what="its end")
+    (s.place / "daemon/broker/execd-broker").write_bytes(b"no program")
+    s.child.send_signal(signal.SIGTERM)
+    s.child.send_signal(signal.SIGCONT)
+    assert s.child.wait(15) == 0
+    s.wait_log("signal 15: stopping")
+
+
+def state(pid):
+    with open(f"/proc/{pid}/status") as f:
+        return next(line for line in f if line.startswith("State:"))

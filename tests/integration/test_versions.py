@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import pytest
-from conftest import BUILD, SANITIZED, WRAP, Configured, is_alive, kill, poll, runs
+from conftest import BUILD, ROOT, SANITIZED, WRAP, Configured, is_alive, kill, poll, runs
 from execd_client import Closed
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 from test_reexec import installed, server  # noqa: F401
@@ -113,19 +113,68 @@ def test_a_runner_that_refuses_its_broker(server):
     s.install(RUNNER)
 
 
-def test_a_broker_that_root_does_not_speak_with(server):
-    """Sessions go on without it, until one comes that root speaks with."""
+def foreign():
+    """The broker of a release whose version root does not speak."""
+    return (BUILD / "tests/integration/fake_broker").read_bytes()
+
+
+PREVIOUS = "the installed broker is of another version: starting the previous programs"
+
+
+@pytest.mark.parametrize("reexec", [False, True], ids=["", "after a re-exec"])
+def test_a_broker_that_root_does_not_speak_with(server, reexec):
+    """The previous one serves in its place, with the programs of its version, until one comes that root speaks with."""
     s = server()
     c = s.connect(token="t").ready()
     c.sh("p", COUNT)
-    s.install(BROKER, (BUILD / "tests/integration/fake_broker").read_bytes())
+    program = s.place / BROKER
+    serves = os.stat(program).st_ino
+    now, front = SPOKEN["spawn"], SPOKEN["frontend"]
+    # Their inodes are those of files that are open, and are not given to others.
+    s.install(BROKER, foreign())
+    s.install(FRONT, of_version(FRONT, "frontend", front + 1, front + 1))
+    if reexec:
+        s.reexec()
+    for _ in range(2):
+        told, old = s.log.count(PREVIOUS), s.broker
+        kill(old)
+        c.wait_closed()
+        poll(lambda: s.log.count(PREVIOUS) > told, what="line in the log")   # noqa: B023
+        replaced(s, old)
+        assert not ROOT or os.stat(f"/proc/{s.broker}/exe").st_ino == serves
+        assert s.connect(token="t").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
+        c = resume(s, c)
+    assert f"impossible command from the broker: 70 of version {now + 1} in 12 bytes; this program speaks version {now}" in s.log
+    s.install(BROKER)
+    s.install(FRONT)
     old = s.broker
     kill(old)
-    now = SPOKEN["spawn"]
-    s.wait_log(f"impossible command from the broker: 70 of version {now + 1} in 12 bytes; this program speaks version {now}")
-    s.install(BROKER)
+    c.wait_closed()
     replaced(s, old)
+    assert runs(s.broker, program)
     assert whole(resume(s, c)) == (ALL, 0)
+
+
+def test_a_broker_that_is_gone(server):
+    """As in the middle of an installation."""
+    s = server()
+    (s.place / BROKER).unlink()
+    old = s.broker
+    kill(old)
+    s.wait_log("/daemon/broker/execd-broker: starting the previous programs: No such file or directory")
+    replaced(s, old)
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
+
+
+def test_programs_of_a_reload_that_was_refused(server):
+    """The broker that goes on serving starts no front-end of the version of the broker that did not come to serve."""
+    s = server()
+    now = SPOKEN["frontend"]
+    s.install(FRONT, of_version(FRONT, "frontend", now + 1, now + 1))
+    s.reload("nonsense", "reload: refused")
+    kill(s.frontend())
+    replaced(s, None)
+    assert s.connect(token="t").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
 
 
 def test_a_front_end_that_refuses_its_broker(server):
