@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The children of the calling process.
+ * The children of the calling process, and of others.
  */
 #ifndef CHILDREN_H
 #define CHILDREN_H
@@ -12,6 +12,11 @@
  * 1). Returns 0 or -errno. The
  * list may be out of date when it is read, so repeat until no child is left. */
 int children_each(void (*visit)(pid_t pid, void *arg), void *arg);
+
+/* The same for all threads of a process; pid 0 is the calling one. Returns 0,
+ * or -errno: -ENOENT or -ESRCH if it has ended, or a thread of it meanwhile,
+ * and without CONFIG_PROC_CHILDREN. */
+int children_of(pid_t pid, void (*visit)(pid_t pid, void *arg), void *arg);
 
 /* Returns the parent of a process, or -1 if it cannot be read. */
 pid_t children_parent_of(pid_t pid);

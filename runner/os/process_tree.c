@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The processes of a command, found in /proc. */
+/* The processes of a command, found in /proc below the runner. */
 #include "process_tree.h"
 
 #include <dirent.h>
@@ -38,12 +38,16 @@
  */
 #define ROUNDS_MAX 5
 
+/* How often a tree is read that changes meanwhile. */
+#define WALKS_MAX 5
+
 struct entry {
 	pid_t pid, parent, group, session;
 	/* identifies the process together with the pid */
 	unsigned long long started;
 	char state;
 	enum { UNKNOWN, MEMBER, OTHER } kind;
+	bool killed;	/* in an earlier round; it may still be dying */
 	unsigned depth; /* of a MEMBER below the topmost one; 0: unknown */
 };
 
@@ -100,15 +104,15 @@ has_mark(pid_t pid, uint64_t mark)
  * Returns 0 or -errno; -ESRCH also for a dead process.
  */
 static int
-read_entry(const char *pid, struct entry *e)
+read_entry(pid_t pid, struct entry *e)
 {
 	char path[64], text[1024];
 	_cleanup_close_ int fd = -1;
 	const char *end;
 	ssize_t n;
 
-	*e = (struct entry){ .pid = atoi(pid) };
-	snprintf(path, sizeof(path), "/proc/%.20s/stat", pid);
+	*e = (struct entry){ .pid = pid };
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -128,14 +132,16 @@ read_entry(const char *pid, struct entry *e)
 }
 
 static void
-add_entry(struct entries *list, const struct entry *e)
+add_pid(pid_t pid, void *arg)
 {
+	struct entries *list = arg;
+
 	if (list->count == list->cap) {
 		list->cap = list->cap ? list->cap * 2 : 64;
 		list->all =
 		    xreallocarray(list->all, list->cap, sizeof(*list->all));
 	}
-	list->all[list->count++] = *e;
+	list->all[list->count++] = (struct entry){ .pid = pid };
 }
 
 static int
@@ -147,24 +153,74 @@ compare_pids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/*
+ * Lists what is below the runner: every process of the session is, because the
+ * runner gets its orphans. Of a host with many others these are few. Returns
+ * -errno if one ended meanwhile: its children have another parent now, who may
+ * have been asked before.
+ */
 static int
-read_all(struct entries *list)
+list_session(struct entries *list)
+{
+	int err;
+
+	list->count = 0;
+	err = children_of(0, add_pid, list);
+	for (size_t i = 0; err == 0 && i < list->count; i++)
+		err = children_of(list->all[i].pid, add_pid, list);
+	return err;
+}
+
+static int
+list_host(struct entries *list)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *name;
-	struct entry e;
 
 	if (d == NULL)
 		return -errno;
 	list->count = 0;
 	while ((name = readdir(d)) != NULL)
-		if (name->d_name[0] >= '1' && name->d_name[0] <= '9' &&
-		    read_entry(name->d_name, &e) == 0)
-			add_entry(list, &e);
+		if (name->d_name[0] >= '1' && name->d_name[0] <= '9')
+			add_pid(atoi(name->d_name), list);
 	closedir(d);
+	return 0;
+}
+
+/* Keeps each that is still there, once. */
+static void
+read_entries(struct entries *list)
+{
+	size_t n = 0;
+
 	if (list->count > 1)
 		qsort(list->all, list->count, sizeof(*list->all), compare_pids);
-	return 0;
+	for (size_t i = 0; i < list->count; i++) {
+		pid_t pid = list->all[i].pid;
+
+		if ((n == 0 || list->all[n - 1].pid != pid) &&
+		    read_entry(pid, &list->all[n]) == 0)
+			n++;
+	}
+	list->count = n;
+}
+
+/*
+ * A tree that does not hold still, or that the kernel does not show, is looked
+ * for on the whole host.
+ */
+static int
+read_all(struct entries *list)
+{
+	int err = -ENOENT;
+
+	for (int i = 0; i < WALKS_MAX && err < 0; i++)
+		err = list_session(list);
+	if (err < 0)
+		err = list_host(list);
+	if (err == 0)
+		read_entries(list);
+	return err;
 }
 
 static struct entry *
@@ -239,12 +295,10 @@ send_one(const struct entry *e, int sig)
 {
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	struct entry now;
-	char pid[16];
 
 	if (fd < 0)
 		return errno == ENOSYS && kill(e->pid, sig) == 0;
-	snprintf(pid, sizeof(pid), "%d", (int)e->pid);
-	if (read_entry(pid, &now) < 0 || now.started != e->started)
+	if (read_entry(e->pid, &now) < 0 || now.started != e->started)
 		return false;
 	return syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
 }
@@ -255,7 +309,8 @@ send_all(const struct entries *list, int sig)
 	int sent = 0;
 
 	for (size_t i = 0; i < list->count; i++)
-		if (list->all[i].kind == MEMBER && send_one(&list->all[i], sig))
+		if (list->all[i].kind == MEMBER && !list->all[i].killed &&
+		    send_one(&list->all[i], sig))
 			sent++;
 	return sent;
 }
@@ -273,7 +328,8 @@ stop_all(const struct entries *list)
 	for (size_t i = 0; i < list->count; i++) {
 		const struct entry *e = &list->all[i];
 
-		if (e->kind != MEMBER || e->state == 'T' || e->state == 't')
+		if (e->kind != MEMBER || e->killed || e->state == 'T' ||
+		    e->state == 't')
 			continue;
 		running |= send_one(e, SIGSTOP);
 	}
@@ -326,8 +382,23 @@ kill_stopped(struct entries *list)
 	return send_all(list, SIGKILL);
 }
 
+/* Who was killed forks no more, and is not waited for. */
+static void
+mark_killed(const struct entries *list, const struct entries *killed)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct entry *e = &list->all[i];
+		const struct entry *k = find(killed, e->pid);
+
+		e->killed =
+		    k != NULL && k->kind == MEMBER && k->started == e->started;
+	}
+}
+
+/* Returns how many were killed, or -errno. *killed is of the round before, and
+ * then of this one. */
 static int
-kill_round(const struct tree *t)
+kill_round(const struct tree *t, struct entries *killed)
 {
 	const struct timespec nap = { 0, STOP_NAP_NS };
 	int64_t deadline = now_ms() + STOP_MS;
@@ -336,23 +407,29 @@ kill_round(const struct tree *t)
 
 	while ((err = read_all(&list)) == 0) {
 		mark(&list, t);
+		mark_killed(&list, killed);
 		if (!stop_all(&list) || now_ms() >= deadline)
 			break;
 		nanosleep(&nap, NULL);
 	}
 	if (err == 0)
 		err = kill_stopped(&list);
-	free(list.all);
+	if (list.count > 1)
+		qsort(list.all, list.count, sizeof(*list.all), compare_pids);
+	free(killed->all);
+	*killed = list;
 	return err;
 }
 
 static int
 kill_all(const struct tree *t)
 {
-	int first = kill_round(t), n = first;
+	struct entries killed = { 0 };
+	int first = kill_round(t, &killed), n = first;
 
 	for (int round = 1; n > 0 && round < ROUNDS_MAX; round++)
-		n = kill_round(t);
+		n = kill_round(t, &killed);
+	free(killed.all);
 	return n < 0 ? n : first;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Finds the processes of a command in /proc: its process group, or everything
- * in the session it leads (setsid(2)) and below that. A descendant in another
- * session whose parents have ended is found by the command's mark, if it has
- * one.
+ * Finds the processes of a command below the runner: its process group, or
+ * everything in the session it leads (setsid(2)) and below that. A descendant
+ * in another session whose parents have ended is found by the command's mark,
+ * if it has one.
  */
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H

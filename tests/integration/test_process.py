@@ -307,6 +307,29 @@ def test_terminate_after_the_exit_kills_nothing(client, how):
     client.finished("a")
 
 
+def test_what_a_command_left_ends_with_its_session(spawn):
+    marker = f"4{os.getpid()}.5"
+    s = spawn()
+    c = s.ready()
+    for i, how in enumerate(("nohup sleep {} >/dev/null 2>&1 &", "setsid sleep {} >/dev/null 2>&1 & disown")):
+        c.start(f"a{i}", ["/bin/bash", "-c", how.format(marker)])
+        c.finished(f"a{i}")
+        assert c.terminate(f"a{i}") is False
+    assert len(pids_with(marker)) == 2
+    c.call("session/end")
+    poll(lambda: not pids_with(marker), what="end of both")
+
+
+def test_nothing_that_a_sandboxed_command_left_outlives_it(client, sandboxes):
+    marker = f"5{os.getpid()}.5"
+    r = client.run("a", ["/bin/bash", "-c", f"nohup sleep {marker} & setsid sleep {marker} & until [ $(pgrep -fc {marker}) -ge 3 ]; do :; done"],
+                   sandbox={"windowsSandboxLevel": "disabled", "permissions": {
+                       "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+                           {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}})
+    assert r.code == 0
+    assert not pids_with(marker), "closed came before"
+
+
 def test_base_environment_policy(spawn, mode, user):
     env = {"PATH": "/usr/bin:/bin", "HOME": "/x", "FOO": "foo", "MY_KEY": "k", "LANG": "C"}
     c = spawn("--environment", "FOO", "--environment", "MY_KEY", env=env).ready()

@@ -3,11 +3,13 @@
  * process_tree: who belongs to a command, wherever it went, and that nobody
  * else does.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,6 +185,93 @@ test_mark(void **state)
 }
 
 /*
+ * Only what is below the caller is looked at. The others of a host are many,
+ * and asking them took longer than all the rest.
+ */
+static void
+test_not_below(void **state)
+{
+	uint64_t mark = process_tree_new_mark();
+	int end, status;
+	pid_t a = start_daemon(mark, &end), runner = fork();
+
+	if (runner == 0)
+		_exit(send(a, mark, 0, PROCESS_TREE));
+	assert_int_equal(waitpid(runner, &status, 0), runner);
+	assert_int_equal(send(a, mark, SIGKILL, PROCESS_TREE), 1);
+	close(end);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void *
+fork_and_wait(void *arg)
+{
+	int *fds = arg;
+
+	if (fork() == 0)
+		rest(fds[1]);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A child belongs to the thread that made it. */
+static void
+test_children_of_threads(void **state)
+{
+	pthread_t thread;
+	pid_t pid;
+	int fds[2];
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		if (pthread_create(&thread, NULL, fork_and_wait, fds) != 0)
+			_exit(1);
+		pthread_join(thread, NULL);
+	}
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_int_equal(send(pid, 0, 0, PROCESS_TREE), 2);
+	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_TREE), 2);
+	assert_int_equal(read(fds[0], &c, 1), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(fds[0]);
+}
+
+#define WIDTH 3000
+
+/* More children than one page of the kernel's list has, and each ends. */
+static void
+test_many(void **state)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		setsid();
+		for (int i = 0; i < WIDTH; i++)
+			if (fork() == 0)
+				rest(fds[1]);
+		rest(fds[1]);
+	}
+	close(fds[1]);
+	for (int i = 0; i <= WIDTH; i++)
+		assert_int_equal(read(fds[0], &c, 1), 1);
+	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_TREE), WIDTH + 1);
+	assert_int_equal(read(fds[0], &c, 1), 0);
+	close(fds[0]);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		continue;
+}
+
+/*
  * The leader was reaped, and later others have its number: they are left alone,
  * as a session, as a group, and as the process itself.
  */
@@ -212,7 +301,13 @@ main(void)
 		cmocka_unit_test(test_without_leader),
 		cmocka_unit_test(test_a_number_that_others_have_now),
 		cmocka_unit_test(test_mark),
+		cmocka_unit_test(test_not_below),
+		cmocka_unit_test(test_children_of_threads),
+		cmocka_unit_test(test_many),
 	};
 
+	/* As the runner is. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
