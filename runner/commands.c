@@ -61,7 +61,8 @@ static struct session session;
 static enum runner_state state = RUNNER_FRESH;
 static struct event_base *base;
 static char **base_env;
-static uint32_t recordings; /* how many were requested so far */
+static uint32_t recordings;	   /* how many were requested so far */
+static struct control_token token; /* of the client; for the next broker */
 static heap_aligned uint8_t packet_in[CONTROL_MESSAGE_MAX];
 
 /* Ends the session and the program. */
@@ -298,6 +299,16 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
+/* It means nothing here. */
+static int
+take_token(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	return nfds > 0 || control_get(
+			       packet, len, RUNNER_COMMAND_TOKEN, &token) < 0
+		   ? -EBADMSG
+		   : 0;
+}
+
 static void
 report_running(const struct session_process *p)
 {
@@ -335,6 +346,8 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	/* It comes first, so that the broker knows it as soon as it knows the
 	 * session. */
 	keep_report(&session);
+	if (token.there)
+		report(RUNNER_EVENT_TOKEN, &token);
 	report(RUNNER_EVENT_IDENTITY, &i);
 	TAILQ_FOREACH (p, &session.started, link)
 		if (i.audited && !p->process.state.exited && !p->unrecorded)
@@ -371,6 +384,7 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY, take_terminate },
 	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING, take_late },
 	{ RUNNER_COMMAND_LIST, RUNNER_READY | RUNNER_TERMINATING, take_late },
+	{ RUNNER_COMMAND_TOKEN, RUNNER_READY | RUNNER_TERMINATING, take_token },
 	{ RUNNER_COMMAND_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
 	    take_identify },
 };

@@ -335,6 +335,7 @@ const struct broker_events broker_events = {
 	.reaped = reaped,
 	.request = request,
 	.frontend_gone = requests_forget,
+	.session_adopted = requests_session_adopted,
 	.session_ended = requests_session_ended,
 };
 

@@ -111,6 +111,20 @@ control_get(
 	return buf_end(&r);
 }
 
+uint32_t
+control_version(const void *message, size_t len)
+{
+	const struct control_layout *l =
+	    layout_find(control_peek(message, len));
+	struct buf_reader r;
+	uint32_t version;
+
+	buf_reader_init(&r, message, len);
+	buf_get_u32(&r);
+	version = buf_get_u32(&r);
+	return l == NULL || !l->first || r.failed ? 0 : version;
+}
+
 const char *
 control_name(enum control_type type)
 {
@@ -148,6 +162,7 @@ control_verdict_name(enum verdict verdict)
 {
 	static const char *const names[] = {
 		[VERDICT_GRANTED] = "granted",
+		[VERDICT_RESUME] = "granted, to resume",
 		[VERDICT_MISSING_TOKEN] = "missing websocket bearer token",
 		[VERDICT_INVALID_HEADER] = "invalid authorization header",
 		[VERDICT_INVALID_TOKEN] = "invalid websocket bearer token",

@@ -83,6 +83,7 @@ enum control_type {
 	RUNNER_COMMAND_IDENTIFY = 48,	    /* no fields; from a new broker */
 	RUNNER_COMMAND_KEEP = 70,	    /* control_keep */
 	RUNNER_COMMAND_LIST = 74,	    /* control_list */
+	RUNNER_COMMAND_TOKEN = 54, /* control_token; from version 4 on */
 
 	/* runner -> broker: reports */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
@@ -96,6 +97,8 @@ enum control_type {
 	RUNNER_EVENT_END = 57, /* no fields; the client ends the session */
 	RUNNER_EVENT_RECORDING_FILE =
 	    55, /* control_recording_wanted: waits for its file */
+	/* control_token; answers IDENTIFY if there is one, then: */
+	RUNNER_EVENT_TOKEN = 77,
 	/* control_identity; answers IDENTIFY, then: */
 	RUNNER_EVENT_IDENTITY = 59,
 	RUNNER_EVENT_RUNNING = 61, /* control_running, for each command */
@@ -136,6 +139,10 @@ enum control_type control_peek(const void *message, size_t len);
  * the channel, or -EBADMSG. */
 int control_get(
     const void *message, size_t len, enum control_type type, void *payload);
+
+/* Returns the version that the first message of a channel carries; 0: it is no
+ * such message. */
+uint32_t control_version(const void *message, size_t len);
 
 /* Returns the text for the client and the log, for example "invalid websocket
  * bearer token" (doc/protocol.md section 1.5). */

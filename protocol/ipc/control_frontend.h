@@ -145,7 +145,9 @@ struct control_refused {
 /* Rows of doc/protocol.md section 1.5. */
 enum verdict {
 	VERDICT_GRANTED,
-	VERDICT_MISSING_TOKEN,
+	/* an expired token, and a session of it: only RESUME is granted */
+	VERDICT_RESUME,
+	VERDICT_MISSING_TOKEN, /* from here on: refused */
 	VERDICT_INVALID_HEADER,
 	VERDICT_INVALID_TOKEN,
 	VERDICT_INVALID_JWT,
@@ -164,7 +166,7 @@ enum verdict {
 struct control_verdict {
 	uint32_t conn;
 	uint8_t verdict;
-	uint8_t grant[CONTROL_GRANT_BYTES]; /* zero unless GRANTED */
+	uint8_t grant[CONTROL_GRANT_BYTES]; /* zero if refused */
 };
 
 struct control_open {

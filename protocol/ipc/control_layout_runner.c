@@ -142,6 +142,15 @@ static const struct field attach_fields[] = {
 	FIELD(FIELD_STRING, control_attach, peer),
 };
 
+static const struct field token_fields[] = {
+	FIELD(FIELD_BOOL, control_token, there),
+	FIELD(FIELD_BYTES, control_token, key),
+	FIELD(FIELD_BYTES, control_token, issuer),
+	FIELD(FIELD_U64, control_token, until_s),
+	FIELD(FIELD_U64, control_token, since_s),
+	FIELD(FIELD_STRING, control_token, subject),
+};
+
 static const struct field detached_fields[] = {
 	FIELD(FIELD_U32, control_detached, generation),
 	FIELD(FIELD_U8, control_detached, end),
@@ -262,6 +271,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_EVENT_STARTED, started_fields),
 	LAYOUT(RUNNER_EVENT_EXITED, exited_fields),
 	FIRST_EMPTY(RUNNER_COMMAND_IDENTIFY),
+	LAYOUT(RUNNER_COMMAND_TOKEN, token_fields),
+	LAYOUT(RUNNER_EVENT_TOKEN, token_fields),
 	FIRST_LAYOUT(RUNNER_EVENT_IDENTITY, identity_fields),
 	LAYOUT(RUNNER_EVENT_RUNNING, running_fields),
 	LAYOUT(RUNNER_COMMAND_AUDIT, audit_fields),

@@ -293,6 +293,20 @@ struct control_detached {
 	bool empty;  /* nothing was ever started or opened in it */
 };
 
+/* The signed token of the client that attached last. The runner keeps it for
+ * the next broker, and the key in it says nothing of a secret that a token does
+ * not say. */
+struct control_token {
+	bool there;	    /* false: that client showed something else */
+	uint8_t key[32];    /* a digest: which one verified it */
+	uint8_t issuer[32]; /* SHA-256 of `iss`; zero: it has none */
+	uint64_t until_s;   /* `exp`, with its sign */
+	/* when it was verified, or the first one of its owner that had the
+	 * session; seconds since 1970 */
+	uint64_t since_s;
+	char subject[CONTROL_STRING_MAX]; /* "": it has none */
+};
+
 /* A connection that only watches. */
 struct control_watch {
 	uint32_t number; /* counts the watching connections of the session */

@@ -51,6 +51,7 @@ union payload {
 	struct control_verified verified;
 	struct control_identity identity;
 	struct control_running running;
+	struct control_token token;
 };
 
 /* 0, -EBADMSG, or -EPROTO of a version that is not spoken. On the heap: a write

@@ -59,9 +59,10 @@ put_signed(struct buf *b, struct slice header, struct slice claims)
 	buf_put_u8(b, '\0');
 }
 
+/* It is granted, or it would be but for its time. */
 static void
-check_granted(
-    const struct jwt_rules *r, struct slice claims, const char *subject)
+check_accepted(
+    const struct jwt_rules *r, struct slice claims, const struct jwt_answer *a)
 {
 	const struct json_value *v;
 	struct json_doc doc;
@@ -69,11 +70,13 @@ check_granted(
 
 	assert(json_parse(&doc, claims.ptr, claims.len) == 0);
 	assert(json_to_i64(json_get(doc.root, "exp"), &n) == 0);
-	assert(n >= NOW - (int64_t)r->skew_s);
+	assert((n < NOW - (int64_t)r->skew_s) == a->only_expired);
+	assert(n == (int64_t)a->token.until_s);
 	if (r->issuer != NULL)
 		assert(json_is(json_get(doc.root, "iss"), r->issuer));
 	v = json_get(doc.root, "sub");
-	assert(subject[0] == '\0' || json_is(v, subject));
+	assert(a->token.subject[0] == '\0' || json_is(v, a->token.subject));
+	assert(a->token.there || !a->only_expired);
 	json_clear(&doc);
 }
 
@@ -81,14 +84,16 @@ static void
 run(const struct jwt_rules *r, struct slice header, struct slice claims)
 {
 	struct jwt_answer answer;
+	enum verdict v;
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
 	put_signed(&b, header, claims);
 	assert(!b.failed);
-	if (jwt_verify(r, (char *)b.data, &named, NOW, &answer) ==
-	    VERDICT_GRANTED)
-		check_granted(r, claims, answer.subject);
+	v = jwt_verify(r, (char *)b.data, &named, NOW, &answer);
+	assert(!answer.only_expired || v == VERDICT_EXPIRED_JWT);
+	if (v == VERDICT_GRANTED || answer.only_expired)
+		check_accepted(r, claims, &answer);
 	/* The last character but one is all signature: no spare bits. */
 	b.data[b.len - 3] ^= 1;
 	assert(jwt_verify(r, (char *)b.data, &named, NOW, &answer) ==

@@ -86,6 +86,8 @@ static const struct {
 	{ RUNNER_EVENT_KEPT, sizeof(struct control_keep_state) },
 	{ RUNNER_EVENT_LIST, sizeof(struct control_list_wanted) },
 	{ RUNNER_COMMAND_LIST, sizeof(struct control_list) },
+	{ RUNNER_COMMAND_TOKEN, sizeof(struct control_token) },
+	{ RUNNER_EVENT_TOKEN, sizeof(struct control_token) },
 };
 
 static void
@@ -255,7 +257,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0xc636e401u };
+		0x1c8e5554u, 0x66a92d2eu };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -506,7 +506,7 @@ test_tokens(void **state)
 			strncmp(answer.why, row->why, strlen(row->why)) != 0))
 			fail_msg("row %zu: %d, `%s`", i, (int)v, answer.why);
 		assert_string_equal(
-		    answer.subject, row->why == NULL ? "me" : "");
+		    answer.token.subject, row->why == NULL ? "me" : "");
 	}
 	jwks_clear(&keys);
 }

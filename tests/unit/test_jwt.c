@@ -218,7 +218,7 @@ test_subject(void **state)
 		memset(&answer, 'x', sizeof(answer));
 		assert_int_equal(
 		    verify_token(&plain, token, NOW, &answer), VERDICT_GRANTED);
-		assert_string_equal(answer.subject, cases[i].subject);
+		assert_string_equal(answer.token.subject, cases[i].subject);
 	}
 }
 
@@ -233,17 +233,17 @@ test_subject_claim(void **state)
 	    "{\"exp\":1000000,\"sub\":\"a\",\"repository\":\"o/r\"}");
 	assert_int_equal(
 	    verify_token(&r, token, NOW, &answer), VERDICT_GRANTED);
-	assert_string_equal(answer.subject, "o/r");
+	assert_string_equal(answer.token.subject, "o/r");
 }
 
 /* One byte more than a subject may have. */
 static void
 test_long_subject(void **state)
 {
-	char claims[JWT_SUBJECT_MAX + 64], name[JWT_SUBJECT_MAX + 1];
+	char claims[CONTROL_STRING_MAX + 64], name[CONTROL_STRING_MAX + 1];
 	char token[2048];
 
-	for (size_t n = JWT_SUBJECT_MAX - 1; n <= JWT_SUBJECT_MAX; n++) {
+	for (size_t n = CONTROL_STRING_MAX - 1; n <= CONTROL_STRING_MAX; n++) {
 		memset(name, 'a', n);
 		name[n] = '\0';
 		snprintf(claims, sizeof(claims),
@@ -251,9 +251,81 @@ test_long_subject(void **state)
 		make_token(token, HEADER, claims);
 		assert_int_equal(
 		    verify_token(&plain, token, NOW, &answer), VERDICT_GRANTED);
-		assert_int_equal(
-		    strlen(answer.subject), n < JWT_SUBJECT_MAX ? n : 0);
+		assert_int_equal(strlen(answer.token.subject),
+		    n < CONTROL_STRING_MAX ? n : 0);
 	}
+}
+
+/* Nothing else may be wrong, and it has to say whose it is. */
+static void
+test_only_expired(void **state)
+{
+	static const struct {
+		const struct jwt_rules *rules;
+		const char *claims;
+		bool only;
+	} cases[] = {
+		{ &plain, "{\"exp\":999969}", true },
+		{ &plain, "{\"exp\":-9223372036854775808,\"sub\":\"a\"}",
+		    true },
+		{ &plain, "{\"exp\":999970}", false },
+		{ &plain, "{\"exp\":999969,\"sub\":null,\"iss\":null}", true },
+		{ &plain, "{\"exp\":999969,\"nbf\":1000030}", true },
+		{ &plain, "{\"exp\":999969,\"nbf\":1000031}", false },
+		{ &plain, "{\"exp\":999969,\"nbf\":\"1\"}", false },
+		{ &plain, "{\"exp\":999969,\"sub\":1}", false },
+		{ &plain, "{\"exp\":999969,\"sub\":\"a\\u0000b\"}", false },
+		{ &plain, "{\"exp\":999969,\"iss\":7}", false },
+		{ &plain, "{\"exp\":999969,\"aud\":7}", false },
+		{ &strict, "{\"exp\":1}", false },
+		{ &strict, "{\"exp\":1,\"iss\":\"me\",\"aud\":\"you\"}", true },
+		{ &strict, "{\"exp\":1,\"iss\":\"Me\",\"aud\":\"you\"}",
+		    false },
+		{ &strict, "{\"exp\":1,\"iss\":\"me\",\"aud\":\"others\"}",
+		    false },
+	};
+	char token[1024];
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		make_token(token, HEADER, cases[i].claims);
+		verify_token(cases[i].rules, token, NOW, &answer);
+		if (answer.only_expired != cases[i].only)
+			fail_msg("case %zu, %s", i, cases[i].claims);
+		assert_true(answer.why[0] == '\0' || !answer.only_expired);
+		/* Of a token that is not signed nothing is known. */
+		token[strlen(token) - 2] ^= 1;
+		verify_token(cases[i].rules, token, NOW, &answer);
+		assert_false(answer.only_expired || answer.token.there);
+	}
+}
+
+/* The issuer and the key that a session's token had. */
+static void
+test_is_ours(void **state)
+{
+	struct control_token mine, theirs;
+	struct jwt_rules changed = strict;
+	char token[1024];
+
+	make_token(
+	    token, HEADER, "{\"exp\":1000000,\"iss\":\"me\",\"aud\":\"you\"}");
+	verify_token(&strict, token, NOW, &answer);
+	mine = answer.token;
+	assert_int_equal(mine.until_s, 1000000);
+	assert_int_equal(mine.since_s, NOW);
+	make_token(token, HEADER, "{\"exp\":1000000,\"aud\":\"you\"}");
+	verify_token(&plain, token, NOW, &answer);
+	theirs = answer.token;
+	assert_true(jwt_is_ours(&strict, &mine));
+	assert_true(jwt_is_ours(&plain, &mine));
+	assert_true(jwt_is_ours(&plain, &theirs));
+	assert_false(jwt_is_ours(&strict, &theirs));
+	assert_memory_equal(mine.key, theirs.key, sizeof(mine.key));
+	assert_memory_not_equal(mine.issuer, theirs.issuer, 32);
+	changed.secret = (const uint8_t *)"another secret of thirty-two byt";
+	assert_false(jwt_is_ours(&changed, &mine));
+	changed.secret = NULL;
+	assert_false(jwt_is_ours(&changed, &mine));
 }
 
 int
@@ -263,6 +335,8 @@ main(void)
 		cmocka_unit_test(test_subject),
 		cmocka_unit_test(test_subject_claim),
 		cmocka_unit_test(test_long_subject),
+		cmocka_unit_test(test_only_expired),
+		cmocka_unit_test(test_is_ours),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_signature),
 		cmocka_unit_test(test_no_token),

@@ -30,7 +30,7 @@
 #include "spawn_client.h"
 #include "util.h"
 
-#define TYPES	   64
+#define TYPES	   96
 #define GENERATION 3
 #define WATCHES	   2
 #define RUNNER	   4711

@@ -23,6 +23,7 @@
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
+#include "credential.h"
 #include "frontend_child.h"
 #include "identity.h"
 #include "requests.h"
@@ -31,7 +32,7 @@
 #include "util.h"
 
 #define CONNECTIONS 8 /* numbers that the made-up messages use */
-#define TYPES	    64
+#define TYPES	    96
 
 static unsigned long messages = 20000;
 static struct frontend the_frontend;
@@ -284,6 +285,42 @@ test_every_message_in_every_state(void **state)
 		}
 }
 
+/* Whose token has expired may resume, and ask for nothing else. */
+static void
+test_a_grant_to_resume(void **state)
+{
+	static struct control_token bearer;
+	uint8_t token[CONTROL_GRANT_BYTES];
+
+	broker.frontend->state = FRONTEND_SERVING;
+	for (size_t i = 0; i < nitems(requests); i++) {
+		struct control_session answer;
+		struct grant *g;
+		struct buf b;
+		int err;
+
+		if (!wants_channel(requests[i]))
+			continue;
+		grant(1, token);
+		g = grant_find(broker.frontend, 1);
+		g->resume_only = true;
+		g->bearer = xmalloc(sizeof(bearer));
+		*g->bearer = bearer;
+		put_request(&b, requests[i], 1, token);
+		err = take_good(&b, requests[i]);
+		buf_clear(&b);
+		if (requests[i] == BROKER_REQ_RESUME) {
+			assert_int_equal(err, 0);
+			assert_true(take_answer(BROKER_ANS_RESUME, &answer));
+			assert_int_equal(answer.result, SESSION_UNKNOWN);
+		} else {
+			assert_int_equal(err, -EPERM);
+		}
+		assert_null(g->session);
+		requests_forget(&broker);
+	}
+}
+
 /* --- made-up messages ---------------------------------------------------- */
 
 static uint32_t
@@ -394,6 +431,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_message_in_every_state),
+		cmocka_unit_test(test_a_grant_to_resume),
 		cmocka_unit_test(test_made_up_messages),
 	};
 

@@ -98,27 +98,54 @@ find_uid(const struct conf *c, uid_t uid)
 	return NULL;
 }
 
-static enum verdict
-verify_signed(const struct conf *c,
-    const struct control_authenticate *presented, int64_t now_s,
-    struct credential_finding *found)
+static struct jwt_rules
+rules_of(const struct token_rules *t)
 {
-	const struct token_rules *t = &c->tokens;
-	const struct jwt_rules rules = { .secret = t->secret,
+	return (struct jwt_rules){ .secret = t->secret,
 		.secret_len = t->secret_len,
 		.keys = t->jwks_file ? &t->jwks : NULL,
 		.issuer = t->issuer,
 		.audience = t->audience,
 		.subject = t->subject_claim,
 		.skew_s = t->skew_s };
+}
+
+/* If nothing but its time is wrong with a token, the verdict is
+ * VERDICT_RESUME. */
+static enum verdict
+verify_signed(const struct conf *c,
+    const struct control_authenticate *presented, int64_t now_s,
+    struct credential_finding *found)
+{
+	const struct jwt_rules rules = rules_of(&c->tokens);
 	enum verdict v = jwt_verify(&rules, presented->credential,
 	    &presented->token_header, now_s, &found->jwt);
 
-	if (v != VERDICT_GRANTED)
-		return v;
-	found->who = find_subject(c, found->jwt.subject);
 	found->how = "signed token";
-	return found->who != NULL ? VERDICT_GRANTED : VERDICT_SUBJECT;
+	if (found->jwt.only_expired && c->tokens.resume_after_expiry) {
+		v = VERDICT_RESUME;
+		found->how = "expired token";
+	}
+	if (v != VERDICT_GRANTED && v != VERDICT_RESUME)
+		return v;
+	found->who = find_subject(c, found->jwt.token.subject);
+	if (found->who != NULL)
+		return v;
+	return v == VERDICT_RESUME ? VERDICT_EXPIRED_JWT : VERDICT_SUBJECT;
+}
+
+bool
+credential_stands(const struct conf *c, const struct identity *id,
+    const struct control_token *t, int64_t now_s)
+{
+	const struct jwt_rules rules = rules_of(&c->tokens);
+	const struct identity *who;
+
+	if ((int64_t)t->until_s >= now_s - (int64_t)rules.skew_s ||
+	    !c->tokens.resume_after_expiry)
+		return true;
+	who = find_subject(c, t->subject);
+	return who != NULL && identity_is(who, id) && jwt_is_ours(&rules, t);
 }
 
 static bool
@@ -187,7 +214,8 @@ verify_any(const struct conf *c, const struct listener *l,
 
 	found->who = NULL;
 	found->how = "";
-	found->jwt.subject[0] = found->jwt.why[0] = '\0';
+	found->jwt.token = (struct control_token){ 0 };
+	found->jwt.why[0] = '\0';
 	/* Where no identity has a token, the header means nothing, as with the
 	 * reference server. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
@@ -202,11 +230,15 @@ credential_verify(const struct conf *c, const struct listener *l,
 {
 	const struct strings *named = operates ? &l->operators : &l->identities;
 	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
+	bool permitted =
+	    found->who != NULL && ((!operates && named->count == 0) ||
+				      strings_has(named, found->who->name));
 
-	if (v == VERDICT_GRANTED && (operates || named->count > 0) &&
-	    !strings_has(named, found->who->name))
+	if (v == VERDICT_GRANTED && !permitted)
 		v = operates ? VERDICT_NOT_OPERATOR : VERDICT_STRANGER;
-	if (v != VERDICT_GRANTED)
+	if (v == VERDICT_RESUME && (operates || !permitted))
+		v = VERDICT_EXPIRED_JWT;
+	if (v != VERDICT_GRANTED && v != VERDICT_RESUME)
 		found->who = NULL;
 	return v;
 }
@@ -242,8 +274,8 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
 	} else {
 		audit_string(&e, "reason", control_verdict_name(v));
 	}
-	if (found->jwt.subject[0] != '\0')
-		audit_string(&e, "subject", found->jwt.subject);
+	if (found->jwt.token.subject[0] != '\0')
+		audit_string(&e, "subject", found->jwt.token.subject);
 	audit_end(&e, &m->conf->audit);
 }
 
@@ -283,19 +315,25 @@ grant_free(struct frontend *f, struct grant *g)
 {
 	table_remove(&f->grants, &g->node);
 	identity_unref(g->identity);
+	free(g->bearer);
 	explicit_bzero(g, sizeof(*g));
 	free(g);
 }
 
 struct grant *
 grant_new(struct frontend *f, const struct control_authenticate *presented,
-    struct identity *who)
+    const struct credential_finding *found)
 {
+	const struct control_token *t = &found->jwt.token;
 	struct grant *g = xcalloc(1, sizeof(*g));
 
 	g->conn = presented->conn;
 	g->listener = presented->listener;
-	g->identity = identity_ref(who);
+	g->identity = identity_ref(found->who);
+	if (t->there) {
+		g->bearer = xmalloc(sizeof(*t));
+		*g->bearer = *t;
+	}
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
 	memcpy(g->proxy, presented->proxy, sizeof(g->proxy));
 	if (getrandom(g->token, sizeof(g->token), 0) !=

@@ -19,9 +19,9 @@
 struct broker;
 
 struct credential_finding {
-	/* if granted, an identity of the configuration; else NULL */
+	/* if granted or RESUME, an identity of the configuration; else NULL */
 	struct identity *who;
-	/* if granted, the kind of credential, for the audit log */
+	/* likewise, the kind of credential, for the audit log */
 	const char *how;
 	struct jwt_answer jwt; /* of a signed token; else empty */
 };
@@ -31,11 +31,17 @@ struct credential_finding {
  * bearer token alone decides. Without one the client's certificate decides,
  * then its user, then what the listener says of clients without a credential.
  * If the client operates, which is to read /metrics, l->operators are let in,
- * else l->identities. Fills in *found.
+ * else l->identities. VERDICT_RESUME is for a token that has only expired:
+ * whether it has a session here is the caller's to find out. Fills in *found.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const struct ucred *peer,
     int64_t now_s, bool operates, struct credential_finding *found);
+
+/* Tells whether a session goes on whose client had this token: it has not
+ * expired, or may still resume the identity's session. */
+bool credential_stands(const struct conf *c, const struct identity *id,
+    const struct control_token *t, int64_t now_s);
 
 /* Records a verdict and what was found. l is NULL if the listener was closed
  * meanwhile. `path` is what the client wants to read. It is NULL if the client
@@ -67,9 +73,12 @@ struct grant {
 	/* address of the trusted proxy in between, or "" */
 	char proxy[CONTROL_PEER_MAX];
 	struct identity *identity; /* a reference */
-	struct session *session;   /* NULL: there is none, or it ended */
-	bool watching; /* the connection only watches that session */
-	bool ended;    /* the session ended while the connection had it */
+	/* the signed token that was shown, owned; NULL: something else was */
+	struct control_token *bearer;
+	bool resume_only; /* RESUME of a session of that token, nothing else */
+	struct session *session; /* NULL: there is none, or it ended */
+	bool watching;		 /* the connection only watches that session */
+	bool ended; /* the session ended while the connection had it */
 	enum channel_end end; /* how it ended */
 	char reason[256];     /* why it ended */
 };
@@ -80,7 +89,8 @@ struct grant *grant_find(struct frontend *f, uint32_t conn);
 /* Makes a grant for the connection that showed this credential. The front-end
  * owns it. */
 struct grant *grant_new(struct frontend *f,
-    const struct control_authenticate *presented, struct identity *who);
+    const struct control_authenticate *presented,
+    const struct credential_finding *found);
 void grant_free(struct frontend *f, struct grant *g);
 
 /* Returns the grant for a request that starts or resumes a session. Returns

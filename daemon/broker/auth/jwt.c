@@ -11,12 +11,22 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
+#include <openssl/x509.h>
 #include <string.h>
 
 #include "base64.h"
 #include "conf_value.h"
 #include "json.h"
 #include "jwks.h"
+
+static void take_key(const struct jwt_rules *r,
+    const struct control_token_header *named, uint8_t key[32]);
+
+static void
+digest(const void *bytes, size_t len, uint8_t sha256[32])
+{
+	EVP_Digest(bytes, len, sha256, NULL, EVP_sha256(), NULL);
+}
 
 static bool
 is_present(const struct json_value *v)
@@ -85,39 +95,60 @@ check_parties(
 	return VERDICT_GRANTED;
 }
 
+/* The times come first, as with the reference server. */
 static enum verdict
 check_claims(const struct jwt_rules *r, const struct json_value *claims,
-    int64_t now_s, char *why)
+    int64_t now_s, struct jwt_answer *answer)
 {
 	const struct json_value *iss = json_get(claims, "iss");
 	const struct json_value *aud = json_get(claims, "aud");
 	int64_t until = 0, from = INT64_MIN;
+	char *why = answer->why, unsaid[CONF_WHY_MAX];
+	bool early;
 
 	if (take_times(claims, &until, &from, why) < 0)
 		return VERDICT_INVALID_JWT;
+	answer->token.until_s = (uint64_t)until;
 	if ((is_present(iss) && iss->type != JSON_STRING) ||
 	    (is_present(aud) && !is_audience(aud))) {
 		conf_refuse(why, "iss or aud is not a text");
 		return VERDICT_INVALID_JWT;
 	}
-	if (until < now_s - (int64_t)r->skew_s)
+	early = from > now_s + (int64_t)r->skew_s;
+	if (until < now_s - (int64_t)r->skew_s) {
+		answer->only_expired = !early && check_parties(r, claims,
+						     unsaid) == VERDICT_GRANTED;
 		return VERDICT_EXPIRED_JWT;
-	if (from > now_s + (int64_t)r->skew_s)
-		return VERDICT_EARLY_JWT;
-	return check_parties(r, claims, why);
+	}
+	return early ? VERDICT_EARLY_JWT : check_parties(r, claims, why);
 }
 
 /* The reference server accepts anything as `sub`. An identity's name is a text
- * that is not too long. */
-static void
-take_subject(const struct json_value *sub, char subject[JWT_SUBJECT_MAX])
+ * that is not too long. Returns false if it is there and is no such name: then
+ * nobody can say whether two tokens have the same. */
+static bool
+take_subject(const struct json_value *sub, char subject[CONTROL_STRING_MAX])
 {
-	if (sub == NULL || sub->type != JSON_STRING ||
-	    sub->text.len >= JWT_SUBJECT_MAX ||
+	if (!is_present(sub))
+		return true;
+	if (sub->type != JSON_STRING || sub->text.len >= CONTROL_STRING_MAX ||
 	    memchr(sub->text.ptr, '\0', sub->text.len))
-		return;
+		return false;
 	memcpy(subject, sub->text.ptr, sub->text.len);
 	subject[sub->text.len] = '\0';
+	return true;
+}
+
+/* Fills in whose the token is, and leaves its key to take_key(). */
+static void
+take_owner(const struct jwt_rules *r, const struct json_value *claims,
+    struct control_token *t)
+{
+	const struct json_value *iss = json_get(claims, "iss");
+
+	t->there = take_subject(json_get(claims, r->subject), t->subject);
+	if (is_present(iss))
+		digest(iss->text.ptr, iss->text.len, t->issuer);
 }
 
 static enum verdict
@@ -129,8 +160,10 @@ take_claims(const struct jwt_rules *r, struct slice text, int64_t now_s,
 
 	if (json_parse(&doc, text.ptr, text.len) == 0 &&
 	    doc.root->type == JSON_OBJECT) {
-		verdict = check_claims(r, doc.root, now_s, answer->why);
-		take_subject(json_get(doc.root, r->subject), answer->subject);
+		verdict = check_claims(r, doc.root, now_s, answer);
+		if (verdict != VERDICT_INVALID_JWT)
+			take_owner(r, doc.root, &answer->token);
+		answer->only_expired &= answer->token.there;
 	} else {
 		conf_refuse(answer->why, "its claims are not a JSON object");
 	}
@@ -194,7 +227,9 @@ jwt_verify(const struct jwt_rules *r, const char *token,
 	_cleanup_free_ uint8_t *one = NULL, *two = NULL, *three = NULL;
 	struct slice header = { 0 }, claims = { 0 }, signature = { 0 };
 
-	answer->subject[0] = answer->why[0] = '\0';
+	answer->token = (struct control_token){ 0 };
+	answer->only_expired = false;
+	answer->why[0] = '\0';
 	if (second == NULL || strchr(second + 1, '.') != NULL) {
 		conf_refuse(answer->why, "it is not three parts with dots");
 		return VERDICT_INVALID_JWT;
@@ -209,6 +244,8 @@ jwt_verify(const struct jwt_rules *r, const char *token,
 		answer->why) < 0 ||
 	    parse_header(header, named, answer->why) < 0)
 		return VERDICT_INVALID_JWT;
+	take_key(r, named, answer->token.key);
+	answer->token.since_s = (uint64_t)now_s;
 	return take_claims(r, claims, now_s, answer);
 }
 
@@ -352,4 +389,73 @@ jwt_check_signature(const struct jwt_rules *r,
 	if (strcmp(named->alg, "none") == 0)
 		return conf_refuse(why, "alg `none`: it is not signed");
 	return conf_refuse(why, "alg `%s` is not known", named->alg);
+}
+
+/* --- which key it was ----------------------------------------------------- */
+
+/* Signs a text that is no token. The user of a session may read the result,
+ * which helps to guess the secret no more than his token does. */
+static void
+digest_secret(const struct jwt_rules *r, uint8_t key[32])
+{
+	static const unsigned char text[] = "execd: which secret";
+
+	if (EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, r->secret,
+		r->secret_len, text, sizeof(text), key, 32, NULL) == NULL)
+		memset(key, 0, 32);
+}
+
+/* Of the key itself: a kid may become another key's. */
+static void
+digest_public(EVP_PKEY *public, uint8_t key[32])
+{
+	unsigned char *der = NULL;
+	int n = i2d_PUBKEY(public, &der);
+
+	digest(der, n > 0 ? (size_t)n : 0, key);
+	OPENSSL_free(der);
+}
+
+/* Returns the digest of the key that has verified a token. */
+static void
+take_key(const struct jwt_rules *r, const struct control_token_header *named,
+    uint8_t key[32])
+{
+	if (strcmp(named->alg, JWT_HS256) == 0)
+		digest_secret(r, key);
+	else
+		digest_public(jwks_find(r->keys, named->kid)->key, key);
+}
+
+static bool
+has_key(const struct jwt_rules *r, const uint8_t key[32])
+{
+	uint8_t own[32];
+
+	if (r->secret != NULL) {
+		digest_secret(r, own);
+		if (memcmp(own, key, sizeof(own)) == 0)
+			return true;
+	}
+	for (size_t i = 0; r->keys != NULL && i < r->keys->count; i++) {
+		if (r->keys->items[i].key == NULL)
+			continue;
+		digest_public(r->keys->items[i].key, own);
+		if (memcmp(own, key, sizeof(own)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+jwt_is_ours(const struct jwt_rules *r, const struct control_token *t)
+{
+	uint8_t issuer[32];
+
+	if (r->issuer != NULL) {
+		digest(r->issuer, strlen(r->issuer), issuer);
+		if (memcmp(issuer, t->issuer, sizeof(issuer)) != 0)
+			return false;
+	}
+	return has_key(r, t->key);
 }

@@ -13,8 +13,7 @@
 
 struct jwks;
 
-#define JWT_SUBJECT_MAX 1024 /* with the NUL */
-#define JWT_HS256	"HS256"
+#define JWT_HS256 "HS256"
 
 /* Each algorithm has keys of its own. A secret never verifies a signature of a
  * private key, and a public key is never used as a secret. */
@@ -29,8 +28,11 @@ struct jwt_rules {
 };
 
 struct jwt_answer {
-	/* If granted, the subject, or "" if it is missing or is no name. */
-	char subject[JWT_SUBJECT_MAX];
+	/* If signed, whose it is. It is not `there` if its subject is no name;
+	 * `subject` is "" if it is missing or no name. */
+	struct control_token token;
+	/* Whether nothing but its time is wrong, and it says whose it is. */
+	bool only_expired;
 	/* If refused, the reason for the operator's log. Names in it are the
 	 * client's. */
 	char why[CONF_WHY_MAX];
@@ -41,6 +43,9 @@ struct jwt_answer {
 enum verdict jwt_verify(const struct jwt_rules *r, const char *token,
     const struct control_token_header *named, int64_t now_s,
     struct jwt_answer *answer);
+
+/* Tells whether the rules still have that token's key, and its issuer. */
+bool jwt_is_ours(const struct jwt_rules *r, const struct control_token *t);
 
 /* Checks that it is the signature of this text by that
  * algorithm and that key. Returns 0, or -EINVAL with why[CONF_WHY_MAX]. */

@@ -141,10 +141,11 @@ log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 {
 	const char *name = control_verdict_name(v);
 
-	if (v == VERDICT_GRANTED || !log_permits(LOG_FAILURE, peer, name))
+	if (v < VERDICT_MISSING_TOKEN || !log_permits(LOG_FAILURE, peer, name))
 		return;
 	if (v == VERDICT_SUBJECT)
-		log_info("%s: refused: %s: `%s`", peer, name, jwt->subject);
+		log_info(
+		    "%s: refused: %s: `%s`", peer, name, jwt->token.subject);
 	else if (jwt->why[0] != '\0')
 		log_info("%s: refused: %s: %s", peer, name, jwt->why);
 	else
@@ -175,11 +176,18 @@ answer_authenticate(struct broker *m, struct request *q)
 	else
 		v = credential_verify(m->conf, l, a, *q->fd >= 0 ? &peer : NULL,
 		    (int64_t)time(NULL), false, &found);
+	if (v == VERDICT_RESUME &&
+	    !session_token_has_any(m, found.who, &found.jwt.token)) {
+		v = VERDICT_EXPIRED_JWT;
+		found.who = NULL;
+	}
 	explicit_bzero(a->credential, sizeof(a->credential));
 	credential_audit(m, a, l, v, &found, NULL);
 	log_refused(a->peer, v, &found.jwt);
-	if (v == VERDICT_GRANTED)
-		g = grant_new(f, a, found.who);
+	if (found.who != NULL) {
+		g = grant_new(f, a, &found);
+		g->resume_only = v == VERDICT_RESUME;
+	}
 	send_verdict(f, a, v, g);
 	return 0;
 }
@@ -324,8 +332,11 @@ finish_request(struct broker *m, struct request *q,
 {
 	struct origin from;
 
-	if (answer->result == SESSION_OK)
+	if (answer->result == SESSION_OK) {
+		if (!g->watching)
+			session_token_set(g->session, g->bearer);
 		return;
+	}
 	from = origin_of(g);
 	session_audit_refused(m, g->identity, &from, answer);
 	/* The number of an answer is that of its request, and one. */
@@ -368,13 +379,23 @@ request_open(struct broker *m, struct request *q)
 	struct control_session answer = { .conn = o->conn };
 	struct grant *g = grant_take(m->frontend, o->conn, o->grant);
 
-	if (g == NULL)
+	if (g == NULL || g->resume_only)
 		return -EPERM;
 	if (!is_ending(m, &answer))
 		answer.result = session_open(m, g->identity, g->conn,
 		    origin_of(g), &g->session, *q->fd, answer.reason);
 	finish_request(m, q, &answer, g);
 	return 0;
+}
+
+/* A session that has not answered yet since this broker began may be the
+ * token's, and its client is told to come again. */
+static bool
+is_barred(
+    const struct broker *m, const struct grant *g, const struct session *s)
+{
+	return g->resume_only && s != NULL &&
+	       !session_token_may_resume(m, s, g->identity, g->bearer);
 }
 
 /* A connection whose session was taken over. The runner tells its client. */
@@ -396,10 +417,12 @@ resume(struct broker *m, const struct request *q, struct grant *g)
 	const struct control_resume *r = &q->resume;
 	const struct session *s = session_of_id(m->sessions, r->session_id);
 	uint32_t before = s != NULL ? s->attachment.conn : 0;
-	enum session_result result =
-	    session_resume(m, g->identity, r->session_id, g->conn, origin_of(g),
-		r->take_over, &g->session, *q->fd);
+	enum session_result result;
 
+	if (is_barred(m, g, s))
+		return SESSION_UNKNOWN;
+	result = session_resume(m, g->identity, r->session_id, g->conn,
+	    origin_of(g), r->take_over, &g->session, *q->fd);
 	if (result == SESSION_OK)
 		lose_session(m, before);
 	return result;
@@ -414,7 +437,7 @@ request_existing(struct broker *m, struct request *q)
 	struct control_session answer = { .conn = r->conn };
 	struct grant *g = grant_take(m->frontend, r->conn, r->grant);
 
-	if (g == NULL)
+	if (g == NULL || (watch && g->resume_only))
 		return -EPERM;
 	answer.result =
 	    watch ? session_watch(m, g->identity, r->session_id, g->conn,
@@ -523,6 +546,21 @@ requests_forget(struct broker *m)
 			session_detach(m, g->session, false, &end);
 		grant_free(f, g);
 	}
+}
+
+void
+requests_session_adopted(struct broker *m, struct session *s)
+{
+	if (s->bearer == NULL || s->state != SESSION_STATE_DETACHED ||
+	    credential_stands(
+		m->conf, s->identity, s->bearer, (int64_t)time(NULL)))
+		return;
+	session_end_reason(s, "its token has expired, and the key, the issuer "
+			      "or the subject of it is no longer accepted");
+	log_info(
+	    "session %.*s: %s, ending it", ID_LOG_CHARS, s->id, s->end_reason);
+	session_ended_note(s);
+	session_terminate(m, s);
 }
 
 static enum channel_end

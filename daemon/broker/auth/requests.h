@@ -25,6 +25,10 @@ const char *request_violation(int err);
  * resumed. */
 void requests_forget(struct broker *m);
 
+/* A session of another broker goes on. It is ended if its client's token has
+ * expired and could resume it no more: its key or its identity was removed. */
+void requests_session_adopted(struct broker *m, struct session *s);
+
 /* The runner of a session is gone. Its connection, if there is one, is told
  * why. */
 void requests_session_ended(

@@ -53,6 +53,8 @@ struct broker_events {
 	    struct broker *m, const uint8_t *packet, size_t len, int *fd);
 	/* The front-end is gone. */
 	void (*frontend_gone)(struct broker *m);
+	/* A session of another broker goes on. */
+	void (*session_adopted)(struct broker *m, struct session *s);
 	/* The runner of a session is gone. */
 	void (*session_ended)(
 	    struct broker *m, struct session *s, const char *reason);

@@ -50,7 +50,8 @@ struct token_rules {
 	char *issuer, *audience;
 	char *subject_claim;
 	uint32_t skew_s;
-	uint8_t *secret; /* content of secret_file */
+	bool resume_after_expiry; /* of the session that it had */
+	uint8_t *secret;	  /* content of secret_file */
 	size_t secret_len;
 	struct jwks jwks; /* keys of jwks_file */
 	uint8_t jwks_digest[32];

@@ -242,6 +242,8 @@ static const struct conf_key tokens_keys[] = {
 	TOKENS_KEY("audience", conf_string, audience, NULL),
 	TOKENS_KEY("subject-claim", conf_string, subject_claim, "sub"),
 	TOKENS_KEY("max-clock-skew-seconds", conf_seconds, skew_s, "30"),
+	TOKENS_KEY(
+	    "resume-after-expiry", conf_bool, resume_after_expiry, "yes"),
 };
 
 bool

@@ -219,6 +219,7 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	take_early(s, &early);
 	if (i->terminating)
 		session_terminate(m, s);
+	m->on->session_adopted(m, s);
 }
 
 bool
@@ -228,6 +229,8 @@ session_adopt_report(
 	struct control_identity i;
 	int err;
 
+	if (control_peek(packet, len) == RUNNER_EVENT_TOKEN)
+		return session_token_take(s, packet, len);
 	if (control_peek(packet, len) != RUNNER_EVENT_IDENTITY)
 		return put_off(s, packet, len);
 	err = control_get(packet, len, RUNNER_EVENT_IDENTITY, &i);
@@ -237,6 +240,7 @@ session_adopt_report(
 	}
 	if (err < 0 || i.age_ms > INT64_MAX / 2)
 		return false;
+	s->runner.version = control_version(packet, len);
 	settle(m, s, &i);
 	return true;
 }
@@ -245,10 +249,13 @@ int
 session_adopt_again(const struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_identity i;
+	struct control_token t;
 
-	return s->runner.adopted &&
-		       control_get(packet, len, RUNNER_EVENT_IDENTITY, &i) ==
-			   0 &&
+	if (!s->runner.adopted)
+		return -EBADMSG;
+	if (control_get(packet, len, RUNNER_EVENT_TOKEN, &t) == 0)
+		return 0;
+	return control_get(packet, len, RUNNER_EVENT_IDENTITY, &i) == 0 &&
 		       i.generation <= s->attachment.generation
 		   ? 0
 		   : -EBADMSG;

@@ -209,6 +209,7 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_EVENT_END:
 		return take_end(s, packet, len);
+	case RUNNER_EVENT_TOKEN:
 	case RUNNER_EVENT_IDENTITY:
 		return session_adopt_again(s, packet, len);
 	case RUNNER_EVENT_RUNNING:

@@ -166,6 +166,7 @@ destroy(struct registry *r, struct session *s)
 	dispose_channel(event_source_detach(&s->runner.control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
+	free(s->bearer);
 	free(s->end_reason);
 	placeholder_file_put(s->runner.placeholders, s->runner.failed);
 	free(s);

@@ -100,6 +100,7 @@ struct keep {
 /* The process of the session. */
 struct runner {
 	pid_t pid;		     /* 0: none */
+	uint32_t version;	     /* of its control channel */
 	struct event_source control; /* its control channel */
 	bool hung_up;		     /* the control channel is at its end */
 	bool adopted;		     /* an earlier broker opened the session */
@@ -150,6 +151,9 @@ struct session {
 	char *end_reason;  /* owned: why the broker ends it, or NULL */
 	bool asked_to_end; /* its client asked for its end */
 	struct attachment attachment;
+	/* the signed token of the client that attached last, owned; NULL: it
+	 * showed something else */
+	struct control_token *bearer;
 	struct watchers watchers;
 	struct commands commands;
 	struct keep keep;
@@ -281,6 +285,21 @@ int session_adopt_again(
     const struct session *s, const uint8_t *packet, size_t len);
 
 int64_t session_adopt_expire(struct broker *m, int64_t now);
+
+/*
+ * In session_token.c. After its token has expired, a client may resume the
+ * session that the token had, and nothing else. may_resume() tells whether this
+ * is such a session of the identity. has_any() tells whether there is one, or a
+ * runner of the identity that has not answered yet. set() remembers the token
+ * of a client that attached, NULL for none, also for the next broker. take()
+ * takes what an adopted runner remembers, and returns whether it is possible.
+ */
+bool session_token_may_resume(const struct broker *m, const struct session *s,
+    const struct identity *identity, const struct control_token *t);
+bool session_token_has_any(const struct broker *m,
+    const struct identity *identity, const struct control_token *t);
+void session_token_set(struct session *s, const struct control_token *t);
+bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
 
 /* In session_events.c: session.control can be read. */
 void session_control_ready(struct event_source *source, uint32_t events);

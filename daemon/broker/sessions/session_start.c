@@ -266,6 +266,7 @@ session_new(struct identity *identity)
 
 	s->identity = identity_ref(identity);
 	s->runner.control.fd = -1;
+	s->runner.version = RUNNER_VERSION;
 	s->state = SESSION_STATE_SPARE;
 	TAILQ_INIT(&s->watchers.all);
 	TAILQ_INIT(&s->commands.processes);

@@ -186,6 +186,7 @@ struct connection {
 
 	enum grant_state grant_state;
 	uint8_t grant[CONTROL_GRANT_BYTES];
+	bool resume_only; /* its token has expired (VERDICT_RESUME) */
 
 	struct session_channel channel;
 	struct handoff *handoff; /* owned; NULL: the client is here */

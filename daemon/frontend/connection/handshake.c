@@ -276,8 +276,10 @@ handshake_stdio(struct connection *c)
 void
 handshake_verdict(struct connection *c, const struct control_verdict *v)
 {
-	bool granted = v->verdict == VERDICT_GRANTED;
+	bool granted =
+	    v->verdict == VERDICT_GRANTED || v->verdict == VERDICT_RESUME;
 
+	c->resume_only = v->verdict == VERDICT_RESUME;
 	c->grant_state = granted ? GRANT_HELD : GRANT_NONE;
 	metrics.granted += granted;
 	metrics.denied += !granted;
@@ -331,6 +333,24 @@ find_method(struct slice name)
 	return NULL;
 }
 
+/* Its client asked for something else than its token may still do: it gets what
+ * it would have got with status 401. */
+static void
+refuse_expired(struct connection *c)
+{
+	const char *text = control_verdict_name(VERDICT_EXPIRED_JWT);
+
+	if (log_permits(LOG_FAILURE, c->peer, text))
+		log_info("connection %u: %s: refused: %s; it could only resume "
+			 "its session",
+		    c->number, c->peer, text);
+	metrics.denied++;
+	metrics.verdicts[VERDICT_EXPIRED_JWT]++;
+	broker_refused(c, text);
+	connection_penalise(c, OFFENCE_AUTHENTICATION);
+	connection_close(c, WEBSOCKET_CLOSE_POLICY, text);
+}
+
 static void
 answer_error(struct connection *c, const struct rpc_id *id, int code,
     const char *before, struct slice text, const char *after)
@@ -338,6 +358,11 @@ answer_error(struct connection *c, const struct rpc_id *id, int code,
 	struct buf message, b;
 	struct json_writer w;
 
+	/* These two are about a session that it may resume. */
+	if (c->resume_only && code != RPC_ATTACHED && code != RPC_INTERNAL) {
+		refuse_expired(c);
+		return;
+	}
 	buf_init(&message, text.len + 512);
 	buf_puts(&message, before);
 	buf_put(&message, text.ptr, text.len);
@@ -381,6 +406,10 @@ take_initialize(struct connection *c, struct rpc_id *id,
 	struct start start = { .request = BROKER_REQ_OPEN,
 		.asked_ms = now_ms() };
 
+	if (c->resume_only && !p->resume) {
+		refuse_expired(c);
+		return;
+	}
 	if (named && (want.len >= sizeof(start.wanted) ||
 			 memchr(want.ptr, '\0', want.len) != NULL)) {
 		answer_error(
@@ -441,6 +470,8 @@ handshake_message(struct connection *c, char *text, size_t len)
 		rpc_id_copy(&id, m.id);
 		take_request_message(c, &m, &id, text, len);
 		rpc_id_clear(&id);
+	} else if (c->resume_only) {
+		refuse_expired(c);
 	} else {
 		connection_close(
 		    c, WEBSOCKET_CLOSE_POLICY, "initialize comes first");

@@ -136,9 +136,9 @@ write_refusals(struct buf *b)
 		names[i] = control_verdict_name(i);
 	write_head(
 	    b, name, "Credentials that were refused, by reason.", "counter");
-	write_labelled(b, name, "reason", names + VERDICT_GRANTED + 1,
-	    metrics.verdicts + VERDICT_GRANTED + 1,
-	    VERDICTS - VERDICT_GRANTED - 1);
+	write_labelled(b, name, "reason", names + VERDICT_MISSING_TOKEN,
+	    metrics.verdicts + VERDICT_MISSING_TOKEN,
+	    VERDICTS - VERDICT_MISSING_TOKEN);
 }
 
 void

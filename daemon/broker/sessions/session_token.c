@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The signed tokens of clients that have sessions. A token that has expired may
+ * resume the session that it had (doc/protocol.md section 1.5). What is needed
+ * for this outlives the broker in the runner. A runner that was taken over can
+ * say that its session had another token. It lets nobody into another session
+ * by that: root's execd says of which identity its own is.
+ */
+#include "session_registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker_state.h"
+#include "conf.h"
+#include "identity.h"
+#include "util.h"
+
+/* The first version of runners that are told of tokens. */
+#define VERSION_WITH_TOKENS 4
+
+static bool
+has_same_owner(const struct control_token *a, const struct control_token *b)
+{
+	return memcmp(a->issuer, b->issuer, sizeof(a->issuer)) == 0 &&
+	       strcmp(a->subject, b->subject) == 0;
+}
+
+static bool
+can_be_resumed(const struct session *s)
+{
+	return !s->runner.hung_up && (s->state == SESSION_STATE_ATTACHED ||
+					 s->state == SESSION_STATE_DETACHED);
+}
+
+/* A token that expired before its owner had the session is not that of a client
+ * that works in it. */
+bool
+session_token_may_resume(const struct broker *m, const struct session *s,
+    const struct identity *identity, const struct control_token *t)
+{
+	return can_be_resumed(s) && identity_is(s->identity, identity) &&
+	       s->bearer != NULL && has_same_owner(s->bearer, t) &&
+	       (int64_t)t->until_s >= (int64_t)s->bearer->since_s -
+					  (int64_t)m->conf->tokens.skew_s;
+}
+
+struct search {
+	const struct broker *m;
+	const struct identity *identity;
+	const struct control_token *token;
+	bool found;
+};
+
+static void
+search_visit(struct table_node *node, void *arg)
+{
+	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
+	struct search *search = arg;
+
+	if (s->state == SESSION_STATE_UNKNOWN)
+		search->found |= identity_is(s->identity, search->identity);
+	else
+		search->found |= session_token_may_resume(
+		    search->m, s, search->identity, search->token);
+}
+
+bool
+session_token_has_any(const struct broker *m, const struct identity *identity,
+    const struct control_token *t)
+{
+	struct search search = { m, identity, t, false };
+
+	table_each(&m->sessions->by_pid, search_visit, &search);
+	return search.found;
+}
+
+static struct control_token *
+copy(const struct control_token *t)
+{
+	struct control_token *new;
+
+	if (t == NULL || !t->there)
+		return NULL;
+	new = xmalloc(sizeof(*new));
+	*new = *t;
+	return new;
+}
+
+void
+session_token_set(struct session *s, const struct control_token *t)
+{
+	static const struct control_token none;
+	struct control_token *old = s->bearer, *new = copy(t);
+
+	s->bearer = new;
+	if (old != NULL && new != NULL && has_same_owner(old, new))
+		new->since_s = old->since_s;
+	if ((old != NULL || new != NULL) &&
+	    s->runner.version >= VERSION_WITH_TOKENS)
+		session_send_command(s, RUNNER_COMMAND_TOKEN,
+		    new != NULL ? new : &none, NULL, 0);
+	free(old);
+}
+
+bool
+session_token_take(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_token t;
+
+	if (control_get(packet, len, RUNNER_EVENT_TOKEN, &t) < 0)
+		return false;
+	free(s->bearer);
+	s->bearer = copy(&t);
+	return true;
+}
