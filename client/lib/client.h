@@ -99,6 +99,7 @@ struct execd_client {
 	int64_t gone_ms;
 	bool said_gone;	   /* this attempt ended so */
 	bool session_over; /* the server said so when it closed */
+	bool expired;	   /* likewise, of the token: it could only resume */
 	uint64_t taken;	   /* stream_taken() at the last look */
 
 	/* lease.c */

@@ -155,7 +155,8 @@ lose(struct execd_client *c)
 	bool was_ready = c->link == LINK_READY;
 
 	if (!was_ready) {
-		link_failed(c, EXECD_FAILURE_UNREACHABLE);
+		link_failed(c, c->expired ? EXECD_FAILURE_AUTH
+					  : EXECD_FAILURE_UNREACHABLE);
 		return;
 	}
 	link_close(c);
@@ -232,7 +233,7 @@ link_begin(struct execd_client *c)
 	c->attempts++;
 	c->address = 0;
 	c->retry_ms = 0;
-	c->may_pass = c->said_gone = false;
+	c->may_pass = c->said_gone = c->expired = false;
 	c->link = LINK_NONE;
 	c->deadline_ms =
 	    (c->state == EXECD_CONNECTING && c->attempts > 1 ? c->first_ms

@@ -200,6 +200,18 @@ ends_session(const struct websocket_item *item)
 	       item->len >= 2 + n && memcmp(item->payload + 2, words, n) == 0;
 }
 
+/* A token that has expired may resume its session. To whatever else comes the
+ * server says what it says with status 401. */
+static bool
+says_expired(const struct websocket_item *item)
+{
+	static const char words[] = "expired websocket jwt";
+	const size_t n = sizeof(words) - 1;
+
+	return item->close_code == WEBSOCKET_CLOSE_POLICY &&
+	       item->len == 2 + n && memcmp(item->payload + 2, words, n) == 0;
+}
+
 static int
 take_item(struct execd_client *c, const struct websocket_item *item)
 {
@@ -211,6 +223,7 @@ take_item(struct execd_client *c, const struct websocket_item *item)
 		return 0;
 	case WEBSOCKET_EV_CLOSE:
 		c->session_over = ends_session(item);
+		c->expired = says_expired(item);
 		client_set_error(c,
 		    "%s: the server closed the connection with code %u%s%.*s",
 		    c->options.url, item->close_code, item->len > 2 ? ": " : "",
