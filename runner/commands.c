@@ -248,16 +248,29 @@ go_home(void)
 static int
 take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
+	enum control_type type = control_peek(packet, len);
 	struct control_attach a;
 
-	if (nfds != 1 ||
-	    control_get(packet, len, RUNNER_COMMAND_ATTACH, &a) < 0)
+	if (nfds != 1 || control_get(packet, len, type, &a) < 0)
 		return -EBADMSG;
 	if (session.generation == 0) {
 		go_home();
 		session.attached_ms = now_ms();
 	}
-	session_attach(&session, fds[0], &a);
+	session_attach(
+	    &session, fds[0], &a, type == RUNNER_COMMAND_ATTACH_PROXIED);
+	return 0;
+}
+
+/* Another connection wants the session. */
+static int
+take_probe(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_runner_probe p;
+
+	if (nfds != 0 || control_get(packet, len, RUNNER_COMMAND_PROBE, &p) < 0)
+		return -EBADMSG;
+	session_probe(&session, p.number);
 	return 0;
 }
 
@@ -378,6 +391,8 @@ static const struct runner_command {
 	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
 	    take_audit_state },
 	{ RUNNER_COMMAND_ATTACH, RUNNER_READY, take_attach },
+	{ RUNNER_COMMAND_ATTACH_PROXIED, RUNNER_READY, take_attach },
+	{ RUNNER_COMMAND_PROBE, RUNNER_READY | RUNNER_TERMINATING, take_probe },
 	{ RUNNER_COMMAND_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
 	    take_detach },

@@ -336,6 +336,7 @@ const struct broker_events broker_events = {
 	.request = request,
 	.frontend_gone = requests_forget,
 	.session_adopted = requests_session_adopted,
+	.session_probed = requests_probed,
 	.session_ended = requests_session_ended,
 };
 

@@ -38,6 +38,7 @@ struct broker_event {
 		struct control_listener listener;
 		struct control_drain drain;
 		struct control_load load;
+		struct control_probe probe;
 		uint8_t any[CONTROL_MESSAGE_MAX];
 	};
 	int fds[SEQPACKET_FDS_MAX]; /* the reaction owns them */
@@ -251,6 +252,17 @@ on_stop(struct broker_event *e)
 	return 0;
 }
 
+/* The client may have left meanwhile; then CLOSE is under way. */
+static int
+on_probe(struct broker_event *e)
+{
+	struct connection *c = connection_find(e->probe.conn);
+
+	if (c != NULL)
+		connection_probe(c, e->probe.number);
+	return 0;
+}
+
 static int
 on_ping(struct broker_event *e)
 {
@@ -285,6 +297,7 @@ static const struct event_row {
 	{ BROKER_EV_LOAD, 0, on_load },
 	{ BROKER_EV_STOP, 0, on_stop },
 	{ BROKER_EV_PING, 0, on_ping },
+	{ BROKER_EV_PROBE, 0, on_probe },
 	{ BROKER_EV_IDLE, 0, on_idle },
 };
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -66,7 +67,9 @@ static const struct filter_rule rules[] = {
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_GETFD),
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_SETFD),
 	ALLOW_IF(fcntl, 1, FILTER_ALL_BITS, F_DUPFD_CLOEXEC),
+	/* what waits in a client's socket, in both directions */
 	ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, FIONREAD),
+	ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, SIOCOUTQ),
 	/* tried by libraries, but not needed */
 	DENY(access),
 	DENY(faccessat),

@@ -40,6 +40,7 @@ enum control_type {
 	BROKER_EV_PING = 21,	 /* no fields; BROKER_REQ_ALIVE answers */
 	/* no fields; BROKER_REQ_DONE answers if nobody is connected */
 	BROKER_EV_IDLE = 31,
+	BROKER_EV_PROBE = 33, /* control_probe; BROKER_REQ_PROBED answers */
 
 	/* front-end -> broker: requests and their answers */
 	BROKER_REQ_READY = 10, /* control_ready; once, before all others */
@@ -62,6 +63,7 @@ enum control_type {
 	BROKER_REQ_REFUSED = 26, /* control_refused; has no answer */
 	BROKER_REQ_ALIVE = 8,	 /* no fields; answers a PING */
 	BROKER_REQ_HELPER = 6,	 /* control_helper: does not answer */
+	BROKER_REQ_PROBED = 4,	 /* control_probed; answers a PROBE */
 
 	/* broker -> runner: commands */
 	/* several commands in order, each after its length (u32); all fds
@@ -84,8 +86,13 @@ enum control_type {
 	RUNNER_COMMAND_KEEP = 70,	    /* control_keep */
 	RUNNER_COMMAND_LIST = 74,	    /* control_list */
 	RUNNER_COMMAND_TOKEN = 54, /* control_token; from version 4 on */
+	/* both from version 4 on; the first is ATTACH if the client comes
+	 * through a trusted proxy */
+	RUNNER_COMMAND_ATTACH_PROXIED = 50, /* control_attach + channel fd */
+	RUNNER_COMMAND_PROBE = 52,	    /* control_runner_probe */
 
 	/* runner -> broker: reports */
+	RUNNER_EVENT_PROBED = 39,    /* control_runner_probe; answers PROBE */
 	RUNNER_EVENT_DETACHED = 41,  /* control_detached */
 	RUNNER_EVENT_UNWATCHED = 43, /* control_unwatched */
 	RUNNER_EVENT_STARTED = 45,   /* control_started; with `audit` */

@@ -202,6 +202,31 @@ struct control_close {
 	bool channel_ended; /* the runner closed the channel first */
 };
 
+/*
+ * A client of its identity wants the session that the connection has: is the
+ * connection's client still there? The answer comes within PROBE_MS
+ * (liveness.h). If there is no sign of life, the connection is closed instead,
+ * and CLOSE is the answer.
+ */
+#define PROBE_SILENT                                                           \
+	"the session was resumed elsewhere: this client gave no sign of life"
+
+struct control_probe {
+	uint32_t conn;
+	uint32_t number;
+};
+
+enum probe_result {
+	PROBE_ALIVE,
+	PROBE_HANDED_OVER, /* the runner has the client, and is to be asked */
+};
+
+struct control_probed {
+	uint32_t conn;
+	uint32_t number;
+	uint8_t result; /* enum probe_result */
+};
+
 /* Why a session channel ended, as reported by the runner or the kernel. */
 enum channel_end {
 	CHANNEL_END_DETACHED, /* the connection was closed first */

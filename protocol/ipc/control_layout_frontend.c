@@ -86,6 +86,17 @@ static const struct field close_fields[] = {
 	FIELD(FIELD_BOOL, control_close, channel_ended),
 };
 
+static const struct field probe_fields[] = {
+	FIELD(FIELD_U32, control_probe, conn),
+	FIELD(FIELD_U32, control_probe, number),
+};
+
+static const struct field probed_fields[] = {
+	FIELD(FIELD_U32, control_probed, conn),
+	FIELD(FIELD_U32, control_probed, number),
+	FIELD(FIELD_U8, control_probed, result),
+};
+
 static const struct field closed_fields[] = {
 	FIELD(FIELD_U32, control_closed, conn),
 	FIELD(FIELD_U8, control_closed, end),
@@ -209,6 +220,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(BROKER_REQ_REFUSED, refused_fields),
 	EMPTY(BROKER_EV_PING),
 	EMPTY(BROKER_EV_IDLE),
+	LAYOUT(BROKER_EV_PROBE, probe_fields),
+	LAYOUT(BROKER_REQ_PROBED, probed_fields),
 	EMPTY(BROKER_REQ_ALIVE),
 	LAYOUT(BROKER_REQ_HELPER, helper_fields),
 	LAYOUT(BROKER_REQ_METRICS, authenticate_fields),

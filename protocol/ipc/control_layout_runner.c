@@ -151,6 +151,10 @@ static const struct field token_fields[] = {
 	FIELD(FIELD_STRING, control_token, subject),
 };
 
+static const struct field probe_fields[] = {
+	FIELD(FIELD_U32, control_runner_probe, number),
+};
+
 static const struct field detached_fields[] = {
 	FIELD(FIELD_U32, control_detached, generation),
 	FIELD(FIELD_U8, control_detached, end),
@@ -263,9 +267,12 @@ static const struct control_layout rows[] = {
 	FIRST_LAYOUT(RUNNER_COMMAND_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_COMMAND_SANDBOX, sandbox_fields),
 	LAYOUT(RUNNER_COMMAND_ATTACH, attach_fields),
+	LAYOUT(RUNNER_COMMAND_ATTACH_PROXIED, attach_fields),
+	LAYOUT(RUNNER_COMMAND_PROBE, probe_fields),
 	EMPTY(RUNNER_COMMAND_DETACH),
 	EMPTY(RUNNER_COMMAND_TERMINATE),
 	LAYOUT(RUNNER_COMMAND_WATCH, watch_fields),
+	LAYOUT(RUNNER_EVENT_PROBED, probe_fields),
 	LAYOUT(RUNNER_EVENT_DETACHED, detached_fields),
 	LAYOUT(RUNNER_EVENT_UNWATCHED, unwatched_fields),
 	LAYOUT(RUNNER_EVENT_STARTED, started_fields),

@@ -287,6 +287,12 @@ struct control_attach {
 	char peer[CONTROL_PEER_MAX]; /* "websocket IP:PORT" or "stdio" */
 };
 
+/* Asks for a sign of life of a client that was handed over, and answers that
+ * there is one. If there is none, the runner lets go of the client instead. */
+struct control_runner_probe {
+	uint32_t number;
+};
+
 struct control_detached {
 	uint32_t generation;
 	uint8_t end; /* enum channel_end */

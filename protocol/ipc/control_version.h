@@ -23,9 +23,11 @@
 #define FRONTEND_VERSION 11
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
- * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and TOKEN, of which an older runner
- * is told nothing */
+ * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,
+ * of which an older runner is told nothing */
 #define RUNNER_VERSION 4
 #define RUNNER_OLDEST  1
+/* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */
+#define RUNNER_PROBES 4
 
 #endif

@@ -46,6 +46,9 @@ struct channel_events {
 	void (*drained)(struct channel *ch);
 	/* The peer will send no more. Answers may still be sent. */
 	void (*ended)(struct channel *ch);
+	/* There is a sign of life of a client that was handed over, as
+	 * direct_probe() asked. May be NULL. */
+	void (*alive)(struct channel *ch, uint32_t number);
 	/*
 	 * A frame broke the rules (-EBADMSG, -EMSGSIZE), or an error occurred.
 	 * The channel is of no more use.
@@ -79,6 +82,7 @@ struct channel {
 	 * own socket; otherwise NULL.
 	 */
 	const struct control_session_config *hand_over;
+	bool proxied;	       /* that socket is a trusted proxy's */
 	struct direct *direct; /* NULL: no client was handed over */
 	bool tagged;	       /* in a helper: frames sent carry `tag` */
 	uint32_t tag;

@@ -79,17 +79,6 @@ direct_pong(struct channel *ch)
 	put_control(ch, WEBSOCKET_PONG, d->pong, d->pong_len);
 }
 
-/* Queue a control frame, unless the channel is congested. */
-static void
-direct_ping(struct channel *ch)
-{
-	if (channel_congested(ch))
-		return;
-	if (ch->direct->pinged_ms == 0)
-		ch->direct->pinged_ms = now_ms();
-	put_control(ch, WEBSOCKET_PING, "", 0);
-}
-
 /* Returns the length in bytes of the frame that begins at p. */
 static uint64_t
 direct_frame_bytes(const uint8_t *p)
@@ -365,24 +354,88 @@ channel_cb(evutil_socket_t fd, short what, void *arg)
 		end_soon(ch);
 }
 
+static struct liveness_now
+moment(const struct channel *ch)
+{
+	return (struct liveness_now){ .ms = now_ms(),
+		.fd = ch->in_fd,
+		.reading = ch->reading,
+		.interval_ms = ch->direct->terms->ping_interval_ms,
+		.deadline_ms = ch->direct->terms->pong_deadline_ms };
+}
+
 /*
- * The client does not even answer pings. While we do not read from it, its
- * answer may be unread.
+ * Sends a ping that asks this question, unless the channel is congested; what
+ * waits then asks it. Returns false if nothing does.
  */
 static bool
-is_silent(const struct channel *ch)
+ask(struct channel *ch, struct question *q)
 {
-	const struct direct *d = ch->direct;
+	struct liveness_now now = moment(ch);
+	bool pings = !channel_congested(ch);
 
-	return d->terms->pong_deadline_ms > 0 && d->pinged_ms > 0 &&
-	       ch->reading &&
-	       now_ms() - d->pinged_ms >= d->terms->pong_deadline_ms;
+	if (!liveness_ask(q, &now, pings, ch->want_write))
+		return false;
+	if (pings)
+		put_control(ch, WEBSOCKET_PING, "", 0);
+	return true;
 }
 
 static void
-plan_ping(struct direct *d)
+plan_look(struct channel *ch)
 {
-	loop_add_ms(&d->timer, d->terms->ping_interval_ms);
+	struct liveness_now now = moment(ch);
+
+	loop_add_ms(&ch->direct->timer,
+	    (uint64_t)(liveness_next(&ch->direct->life, &now) - now.ms));
+}
+
+static void
+client_is_silent(struct channel *ch, enum liveness_result why)
+{
+	char text[CONTROL_CLOSE_REASON_MAX];
+
+	snprintf(text, sizeof(text), "no pong within %u ms",
+	    ch->direct->terms->pong_deadline_ms);
+	if (why == LIVENESS_OVER)
+		direct_end(ch, 0, text);
+	else
+		direct_end(ch, WEBSOCKET_CLOSE_GOING_AWAY, PROBE_SILENT);
+}
+
+static void
+look(struct channel *ch)
+{
+	struct direct *d = ch->direct;
+	struct liveness_now now = moment(ch);
+	enum liveness_result r = liveness_look(&d->life, &now);
+
+	if (r == LIVENESS_OVER || r == LIVENESS_PROBED_OVER) {
+		client_is_silent(ch, r);
+		return;
+	}
+	if (r == LIVENESS_PING)
+		ask(ch, &d->life.ping);
+	if (r == LIVENESS_PING && (d->received > 0 || d->sent > 0))
+		report_event(ch, CLIENT_COUNTED);
+	plan_look(ch);
+	if (r == LIVENESS_PROBED && ch->on->alive != NULL)
+		ch->on->alive(ch, d->probe);
+}
+
+void
+direct_probe(struct channel *ch, uint32_t number)
+{
+	struct direct *d = ch->direct;
+
+	d->probe = number;
+	d->life.probe.asked_ms = 0;
+	if (d->over || d->reclaimed)
+		return; /* its end is the answer */
+	if (ask(ch, &d->life.probe))
+		plan_look(ch);
+	else if (ch->on->alive != NULL)
+		ch->on->alive(ch, number);
 }
 
 static void
@@ -390,22 +443,11 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *ch = arg;
 	struct direct *d = ch->direct;
-	char text[CONTROL_CLOSE_REASON_MAX];
 
-	if (d->reclaimed) {
+	if (d->reclaimed)
 		direct_end(ch, 0, "");
-		return;
-	}
-	if (is_silent(ch)) {
-		snprintf(text, sizeof(text), "no pong within %u ms",
-		    d->terms->pong_deadline_ms);
-		direct_end(ch, 0, text);
-		return;
-	}
-	direct_ping(ch);
-	if (d->received > 0 || d->sent > 0)
-		report_event(ch, CLIENT_COUNTED);
-	plan_ping(d);
+	else
+		look(ch);
 }
 
 /* --- reading and writing ------------------------------------------------ */
@@ -450,12 +492,14 @@ direct_read(struct channel *ch)
 	    ch->in_fd, channel_scratch, CHANNEL_SCRATCH_BYTES, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return -EAGAIN;
-	d->pinged_ms = 0; /* any data shows that the client is there */
+	liveness_heard(&d->life);
 	if (n <= 0) {
 		direct_end(ch, 0, "");
 		return -EAGAIN;
 	}
 	d->received += (size_t)n;
+	if (d->life.probe.asked_ms != 0)
+		look(ch); /* a probe is answered at once */
 	take(ch, channel_scratch, (size_t)n);
 	return -EAGAIN;
 }
@@ -525,7 +569,9 @@ watch(struct channel *ch, int fd)
 	    EV_READ | EV_PERSIST, channel_cb, ch);
 	event_assign(&d->timer, base, -1, 0, timer_cb, ch);
 	loop_add(&d->channel_event, NULL);
-	plan_ping(d);
+	liveness_begin(
+	    &d->life, ch->proxied, now_ms(), d->terms->ping_interval_ms);
+	plan_look(ch);
 }
 
 int

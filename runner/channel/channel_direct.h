@@ -10,6 +10,7 @@
 #define CHANNEL_DIRECT_H
 
 #include "channel.h"
+#include "liveness.h"
 #include "websocket.h"
 
 struct control_session_config;
@@ -28,8 +29,9 @@ struct direct {
 	bool want_pong; /* send it between two frames */
 	uint8_t pong_len;
 	uint8_t pong[WEBSOCKET_CONTROL_MAX];
-	int64_t pinged_ms; /* oldest unanswered ping, as now_ms(); 0: none */
-	uint64_t left;	   /* bytes left of a half written frame */
+	struct liveness life;
+	uint32_t probe;		 /* the number of the last one */
+	uint64_t left;		 /* bytes left of a half written frame */
 	uint64_t received, sent; /* bytes since the last report */
 };
 
@@ -39,6 +41,12 @@ struct direct {
  * what the client sent after it. Returns 0 or -EBADMSG.
  */
 int direct_begin(struct channel *ch, char *text, size_t len);
+
+/*
+ * Asks for a sign of life; channel_events.alive answers. If there is none
+ * within PROBE_MS, the client is given back with a reason to close it.
+ */
+void direct_probe(struct channel *ch, uint32_t number);
 
 /* Does nothing if ch->direct is NULL. The functions below need it. */
 void direct_free(struct channel *ch);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "audit.h"
+#include "channel_direct.h"
 #include "descriptors.h"
 #include "environment.h"
 #include "intake.h"
@@ -323,12 +324,33 @@ on_broken(struct channel *ch, int err)
 	session_detach(ch->owner, CHANNEL_END_DETACHED);
 }
 
+static void
+on_alive(struct channel *ch, uint32_t number)
+{
+	const struct control_runner_probe p = { .number = number };
+	const struct session *s = ch->owner;
+
+	s->report(RUNNER_EVENT_PROBED, &p);
+}
+
+void
+session_probe(struct session *s, uint32_t number)
+{
+	struct channel *ch = &s->client.channel;
+
+	if (channel_is_open(ch) && ch->direct != NULL)
+		direct_probe(ch, number);
+	else if (channel_is_open(ch))
+		on_alive(ch, number);
+}
+
 static const struct channel_events channel_events = {
 	.message = on_message,
 	.long_message = on_long_message,
 	.drained = on_drained,
 	.ended = on_ended,
 	.broken = on_broken,
+	.alive = on_alive,
 };
 
 /* The client whose session another connection takes. What it was sent and has
@@ -352,7 +374,8 @@ tell_taken_over(struct session *s, const char *by)
 }
 
 void
-session_attach(struct session *s, int fd, const struct control_attach *attach)
+session_attach(struct session *s, int fd, const struct control_attach *attach,
+    bool proxied)
 {
 	tell_taken_over(s, attach->peer);
 	session_detach(s, CHANNEL_END_REPLACED);
@@ -365,6 +388,7 @@ session_attach(struct session *s, int fd, const struct control_attach *attach)
 	channel_open(&s->client.channel, s->base, fd, fd,
 	    (uint32_t)s->config.max_message_bytes, &channel_events, s);
 	s->client.channel.hand_over = &s->config;
+	s->client.channel.proxied = proxied;
 	channel_look(&s->client.channel);
 	keep_attached(s);
 	plan_forgetting(s);

@@ -227,9 +227,18 @@ void session_limit(struct session *s, const struct sandbox_limits *limits);
  */
 int session_settle(struct session *s);
 
-/* Attaches a new connection and drops an older one. Takes fd over. */
-void session_attach(
-    struct session *s, int fd, const struct control_attach *attach);
+/*
+ * Attaches a new connection and drops an older one. Takes fd over. proxied: it
+ * comes through a trusted proxy.
+ */
+void session_attach(struct session *s, int fd,
+    const struct control_attach *attach, bool proxied);
+
+/*
+ * Another connection wants the session. Reports that the client lives, or lets
+ * go of it. Without a client nothing is reported.
+ */
+void session_probe(struct session *s, uint32_t number);
 
 /* Ends the connection; processes go on. */
 void session_detach(struct session *s, enum channel_end end);

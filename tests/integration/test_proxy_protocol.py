@@ -295,7 +295,7 @@ defaults
     timeout client 1m
     timeout server 1m
 frontend clients
-    bind 127.0.0.1:{port} {bind}
+    bind {host}:{port} {bind}
     default_backend execd
 backend execd
     source 127.0.0.9
@@ -309,21 +309,21 @@ def haproxy(directory):
         pytest.skip("HAPROXY IS NOT TESTED: the package haproxy is missing")
     started = []
 
-    def start(execd, bind="", server=""):
-        with socket.create_server(("127.0.0.1", 0)) as s:
+    def start(execd, bind="", server="", host="127.0.0.1"):
+        with socket.create_server((host, 0)) as s:
             port = s.getsockname()[1]
         path = directory / "haproxy.cfg"
-        path.write_text(HAPROXY_CONF.format(port=port, bind=bind, server=server, execd=urlsplit(execd.url).port))
+        path.write_text(HAPROXY_CONF.format(host=host, port=port, bind=bind, server=server, execd=urlsplit(execd.url).port))
         started.append(subprocess.Popen([HAPROXY, "-db", "-f", str(path)], stdout=subprocess.DEVNULL))
 
         def answers():
             try:
-                return socket.create_connection(("127.0.0.1", port), 1).close() or True
+                return socket.create_connection((host, port), 1).close() or True
             except OSError:
                 return False
 
         poll(answers, what="haproxy")
-        return f"127.0.0.1:{port}"
+        return f"{host}:{port}"
 
     yield start
     for child in started:

@@ -309,7 +309,7 @@ def keys(macro, **values):
 def frontend_configuration(listeners=0, type=1, exempt=0):
     penalties = {member: 5000 for member in re.findall(r"\bpenalty_\w+", KEYS)}
     return (u32(type) + (u32(frontend_version()) if type == 1 else b"") + b"\0" +
-            keys("FRONTEND_LIMIT", ping_interval_ms=30000, pong_deadline_ms=120000, pre_auth_deadline_ms=10000,
+            keys("FRONTEND_LIMIT", ping_interval_ms=15000, pong_deadline_ms=20000, pre_auth_deadline_ms=10000,
                  max_connections=100, max_per_source=100, max_unauthenticated=100, max_frame_bytes=16 << 20,
                  max_message_bytes=64 << 20, exempt=exempt, **penalties) + u32(listeners))
 

@@ -43,12 +43,17 @@ static const struct {
 	{ BROKER_EV_IDLE, 0 },
 	{ BROKER_REQ_ALIVE, 0 },
 	{ BROKER_REQ_HELPER, sizeof(struct control_helper) },
+	{ BROKER_EV_PROBE, sizeof(struct control_probe) },
+	{ BROKER_REQ_PROBED, sizeof(struct control_probed) },
 	{ BROKER_REQ_METRICS, sizeof(struct control_authenticate) },
 	{ BROKER_ANS_METRICS, sizeof(struct control_metrics) },
 	{ BROKER_ANS_WATCH, sizeof(struct control_session) },
 	{ RUNNER_COMMAND_SEVERAL, 0 },
 	{ RUNNER_COMMAND_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_COMMAND_ATTACH, sizeof(struct control_attach) },
+	{ RUNNER_COMMAND_ATTACH_PROXIED, sizeof(struct control_attach) },
+	{ RUNNER_COMMAND_PROBE, sizeof(struct control_runner_probe) },
+	{ RUNNER_EVENT_PROBED, sizeof(struct control_runner_probe) },
 	{ RUNNER_COMMAND_DETACH, 0 },
 	{ RUNNER_COMMAND_TERMINATE, 0 },
 	{ RUNNER_COMMAND_WATCH, sizeof(struct control_watch) },
@@ -257,7 +262,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x66a92d2eu };
+		0x1c8e5554u, 0xdd9a3cb2u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -45,7 +45,8 @@ static int channel[2]; /* what it could give a runner */
 static const enum control_type requests[] = { BROKER_REQ_READY,
 	BROKER_REQ_AUTHENTICATE, BROKER_REQ_OPEN, BROKER_REQ_RESUME,
 	BROKER_REQ_WATCH, BROKER_REQ_CLOSE, BROKER_REQ_METRICS, BROKER_REQ_DONE,
-	BROKER_REQ_REFUSED, BROKER_REQ_ALIVE, BROKER_REQ_HELPER };
+	BROKER_REQ_REFUSED, BROKER_REQ_ALIVE, BROKER_REQ_HELPER,
+	BROKER_REQ_PROBED };
 static const enum frontend_state states[] = { FRONTEND_DOWN, FRONTEND_CONFINING,
 	FRONTEND_SERVING };
 
@@ -156,6 +157,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	struct control_close close = { .conn = conn };
 	struct control_refused refused = { .peer = "websocket" };
 	struct control_helper helper = { .kind = TLS_HELPER_KEYS };
+	struct control_probed probed = { .conn = conn };
 
 	if (token != NULL) {
 		memcpy(open.grant, token, sizeof(open.grant));
@@ -170,6 +172,7 @@ put_request(struct buf *b, enum control_type type, uint32_t conn,
 	    : type == BROKER_REQ_METRICS      ? (void *)&a
 	    : type == BROKER_REQ_REFUSED      ? (void *)&refused
 	    : type == BROKER_REQ_HELPER	      ? (void *)&helper
+	    : type == BROKER_REQ_PROBED	      ? (void *)&probed
 	    : type == BROKER_REQ_ALIVE	      ? NULL
 	    : type == BROKER_REQ_DONE	      ? NULL
 					      : (void *)&resume);

@@ -361,7 +361,7 @@ grant_take(struct frontend *f, uint32_t conn, const uint8_t *token)
 	struct grant *g = grant_find(f, conn);
 
 	if (g == NULL || !token_equal(g->token, token) || g->session != NULL ||
-	    g->ended)
+	    g->wanted != NULL || g->ended)
 		return NULL;
 	return g;
 }

@@ -77,8 +77,10 @@ struct grant {
 	struct control_token *bearer;
 	bool resume_only; /* RESUME of a session of that token, nothing else */
 	struct session *session; /* NULL: there is none, or it ended */
-	bool watching;		 /* the connection only watches that session */
-	bool ended; /* the session ended while the connection had it */
+	/* that another connection has, and which may be given to this one */
+	struct session *wanted;
+	bool watching; /* the connection only watches that session */
+	bool ended;    /* the session ended while the connection had it */
 	enum channel_end end; /* how it ended */
 	char reason[256];     /* why it ended */
 };

@@ -37,6 +37,7 @@ struct request {
 		struct control_resume resume; /* and WATCH */
 		struct control_close close;
 		struct control_helper helper;
+		struct control_probed probed;
 	};
 };
 
@@ -215,6 +216,17 @@ leave_session(struct broker *m, struct grant *g, bool channel_ended,
 		   : session_detach(m, g->session, channel_ended, end);
 }
 
+/* The connection leaves, and wants no session any more. */
+static void
+stop_waiting(struct broker *m, struct grant *g)
+{
+	int fd = g->wanted ? session_probe_take(m->sessions, g->wanted) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	g->wanted = NULL;
+}
+
 static int
 answer_close(struct broker *m, struct request *q)
 {
@@ -222,10 +234,12 @@ answer_close(struct broker *m, struct request *q)
 	struct control_closed answer = { .conn = c->conn,
 		.end = CHANNEL_END_DETACHED };
 	struct grant *g = grant_find(m->frontend, c->conn);
+	struct session *left = NULL;
 	enum channel_end end;
 
 	if (g == NULL || grant_is_closing(g))
 		return -EPERM;
+	stop_waiting(m, g);
 	if (g->ended) {
 		answer.end = g->end;
 		memcpy(answer.reason, g->reason, sizeof(answer.reason));
@@ -233,9 +247,12 @@ answer_close(struct broker *m, struct request *q)
 		if (!leave_session(m, g, c->channel_ended, &end))
 			return 0;
 		answer.end = end;
+		left = g->watching ? NULL : g->session;
 	}
 	grant_free(m->frontend, g);
 	frontend_send(m->frontend, BROKER_ANS_CLOSE, &answer, -1);
+	if (left != NULL)
+		requests_probed(m, left);
 	return 0;
 }
 
@@ -428,6 +445,18 @@ resume(struct broker *m, const struct request *q, struct grant *g)
 	return result;
 }
 
+/* Returns false if another one waits for it already. */
+static bool
+wait_for_session(struct broker *m, struct request *q, struct grant *g)
+{
+	struct session *s = session_of_id(m->sessions, q->resume.session_id);
+
+	if (!session_probe(m, s, g->conn, q->fd))
+		return false;
+	g->wanted = s;
+	return true;
+}
+
 /* Answers RESUME and WATCH, which name an existing session. */
 static int
 request_existing(struct broker *m, struct request *q)
@@ -439,14 +468,54 @@ request_existing(struct broker *m, struct request *q)
 
 	if (g == NULL || (watch && g->resume_only))
 		return -EPERM;
-	answer.result =
-	    watch ? session_watch(m, g->identity, r->session_id, g->conn,
-			origin_of(g), &g->session, *q->fd, answer.reason)
-		  : resume(m, q, g);
+	if (watch)
+		answer.result = session_watch(m, g->identity, r->session_id,
+		    g->conn, origin_of(g), &g->session, *q->fd, answer.reason);
+	else
+		answer.result = resume(m, q, g);
+	if (!watch && answer.result == SESSION_ATTACHED &&
+	    wait_for_session(m, q, g))
+		return 0;
 	explain_unknown(m, g, r->session_id, &answer);
 	g->watching = watch && answer.result == SESSION_OK;
 	finish_request(m, q, &answer, g);
 	return 0;
+}
+
+/* It may have been about an earlier probe, or the session has ended. */
+static int
+answer_probed(struct broker *m, struct request *q)
+{
+	const struct control_probed *p = &q->probed;
+	const struct grant *g = grant_find(m->frontend, p->conn);
+
+	if (p->result > PROBE_HANDED_OVER)
+		return -EBADMSG;
+	if (g == NULL || g->session == NULL || p->number == 0 ||
+	    g->session->probe.number != p->number)
+		return 0;
+	if (p->result == PROBE_HANDED_OVER)
+		session_probe_runner(m, g->session);
+	else
+		requests_probed(m, g->session);
+	return 0;
+}
+
+void
+requests_probed(struct broker *m, struct session *s)
+{
+	struct grant *g = grant_find(m->frontend, s->probe.conn);
+	_cleanup_close_ int fd = session_probe_take(m->sessions, s);
+	struct request q = { .type = BROKER_REQ_RESUME, .fd = &fd };
+	struct control_session answer = { .conn = s->probe.conn };
+
+	if (fd < 0 || g == NULL)
+		return;
+	g->wanted = NULL;
+	memcpy(q.resume.session_id, s->id, sizeof(s->id));
+	answer.result = resume(m, &q, g);
+	explain_unknown(m, g, s->id, &answer);
+	finish_request(m, &q, &answer, g);
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -471,6 +540,7 @@ static const struct request_row {
 	{ BROKER_REQ_DONE, FRONTEND_SERVING, NO_FD, answer_done },
 	{ BROKER_REQ_ALIVE, FRONTEND_SERVING, NO_FD, answer_alive },
 	{ BROKER_REQ_HELPER, FRONTEND_SERVING, NO_FD, answer_helper },
+	{ BROKER_REQ_PROBED, FRONTEND_SERVING, NO_FD, answer_probed },
 };
 
 /* Only a stream socket is given to a runner as its session channel. */
@@ -538,6 +608,7 @@ requests_forget(struct broker *m)
 		struct grant *g = TABLE_OBJECT(node, struct grant, node);
 		enum channel_end end;
 
+		stop_waiting(m, g);
 		if (g->session != NULL && g->watching)
 			session_forget_watcher(g->session, g->conn);
 		else if (g->session != NULL)

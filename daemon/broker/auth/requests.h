@@ -28,6 +28,8 @@ void requests_forget(struct broker *m);
 /* A session of another broker goes on. It is ended if its client's token has
  * expired and could resume it no more: its key or its identity was removed. */
 void requests_session_adopted(struct broker *m, struct session *s);
+/* Somebody waits for the session, and gets it if it is free now. */
+void requests_probed(struct broker *m, struct session *s);
 
 /* The runner of a session is gone. Its connection, if there is one, is told
  * why. */

@@ -55,6 +55,9 @@ struct broker_events {
 	void (*frontend_gone)(struct broker *m);
 	/* A session of another broker goes on. */
 	void (*session_adopted)(struct broker *m, struct session *s);
+	/* Somebody waits for the session, and it is known now whether its
+	 * connection lives (session_probe()). */
+	void (*session_probed)(struct broker *m, struct session *s);
 	/* The runner of a session is gone. */
 	void (*session_ended)(
 	    struct broker *m, struct session *s, const char *reason);

@@ -46,7 +46,7 @@ static const char usage_text[] =
     "      [--ws-max-clock-skew-seconds N (30)]\n"
     "  --concurrent-requests N   accepted for codex exec-server; requests "
     "never wait for each other\n"
-    "  --detached-ttl DURATION   keep a session without connection (80s)\n"
+    "  --detached-ttl DURATION   keep a session without connection (150s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
     "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
     "  --drain-notice DURATION   new sessions may begin so long at SIGTERM (0s)\n"

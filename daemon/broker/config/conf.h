@@ -21,7 +21,7 @@ struct options;
 /* [limits] of the broker: a row (keyword, type, member, default, range) is all
  * that is between the file and the use, as in frontend_keys.def. */
 #define BROKER_LIMITS(ROW)                                                     \
-	ROW("detached-ttl", duration, detached_ttl_ms, "80s")                  \
+	ROW("detached-ttl", duration, detached_ttl_ms, "150s")                 \
 	ROW("closed-ttl", duration, closed_ttl_ms, "80s")                      \
 	ROW("kill-grace", duration, kill_grace_ms, "1s")                       \
 	ROW("drain-timeout", duration, drain_timeout_ms, "0s")                 \

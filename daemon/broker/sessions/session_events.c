@@ -205,6 +205,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 	switch (control_peek(packet, len)) {
 	case RUNNER_EVENT_DETACHED:
 		return take_detached(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_EVENT_PROBED:
+		return session_probe_report(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_EVENT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_EVENT_END:

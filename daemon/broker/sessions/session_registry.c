@@ -44,6 +44,7 @@ registry_init(struct registry *r)
 	TAILQ_INIT(&r->terminating);
 	TAILQ_INIT(&r->limited);
 	TAILQ_INIT(&r->silent);
+	TAILQ_INIT(&r->probing);
 }
 
 static bool
@@ -120,15 +121,19 @@ unlink_from_lists(struct registry *r, struct session *s)
 }
 
 static int
-attach(struct session *s, uint32_t conn, const char *peer, int channel_fd)
+attach(
+    struct session *s, uint32_t conn, const struct origin *from, int channel_fd)
 {
+	enum control_type type =
+	    from->proxy[0] != '\0' && s->runner.version >= RUNNER_PROBES
+		? RUNNER_COMMAND_ATTACH_PROXIED
+		: RUNNER_COMMAND_ATTACH;
 	struct control_attach attach = { .generation =
 					     ++s->attachment.generation };
 	int err;
 
-	snprintf(attach.peer, sizeof(attach.peer), "%s", peer);
-	err = session_send_command(
-	    s, RUNNER_COMMAND_ATTACH, &attach, &channel_fd, 1);
+	snprintf(attach.peer, sizeof(attach.peer), "%s", from->peer);
+	err = session_send_command(s, type, &attach, &channel_fd, 1);
 	if (err < 0)
 		return err;
 	s->attachment.conn = conn;
@@ -238,7 +243,7 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 		log_info("session %.*s: opened for %s, %s, runner %d",
 		    ID_LOG_CHARS, s->id, identity->name, from.peer,
 		    (int)s->runner.pid);
-	err = attach(s, conn, from.peer, channel_fd);
+	err = attach(s, conn, &from, channel_fd);
 	if (err < 0) {
 		snprintf(reason, 256, "session channel: %s", strerror(-err));
 		session_terminate(m, s);
@@ -295,7 +300,7 @@ session_resume(struct broker *m, const struct identity *identity,
 		return SESSION_ATTACHED;
 	note_resumed(m, s, &from);
 	unlink_from_lists(m->sessions, s);
-	if (attach(s, conn, from.peer, channel_fd) < 0) {
+	if (attach(s, conn, &from, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
 		session_terminate(m, s);
 		return SESSION_UNKNOWN;
@@ -460,6 +465,9 @@ session_reap(struct broker *m, pid_t pid, int status)
 	session_audit_processes_ended(m, s);
 	session_audit(m, s, "session-ended", NULL, reason);
 	s->runner.crashed = is_crash(status);
+	s->runner.hung_up = true;
+	if (s->probe.number != 0)
+		m->on->session_probed(m, s);
 	m->on->session_ended(m, s, reason);
 	s->runner.failed = status != 0;
 	if (s->runner.placeholders != NULL && s->runner.failed)
@@ -480,6 +488,7 @@ session_expire(struct broker *m, int64_t now)
 	next = earlier_ms(next, session_limit_detached(m, now));
 	next = earlier_ms(next, session_keep_expire(m, now));
 	next = earlier_ms(next, session_adopt_expire(m, now));
+	next = earlier_ms(next, session_probe_expire(m, now));
 	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
 	       s->deadline_ms <= now)
 		session_terminate(m, s);

@@ -56,6 +56,15 @@ struct attachment {
 	char peer[CONTROL_PEER_MAX];
 };
 
+/* Another connection wants the session (session_probe.c). */
+struct probe {
+	uint32_t number; /* 0: none does */
+	uint32_t conn;	 /* the front-end's number of that connection */
+	int channel_fd;	 /* owned: the runner's end of its session channel */
+	int64_t deadline_ms;	   /* CLOCK_MONOTONIC */
+	TAILQ_ENTRY(session) link; /* registry.probing */
+};
+
 /* A connection that only watches a session. */
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* watchers.all */
@@ -154,6 +163,7 @@ struct session {
 	/* the signed token of the client that attached last, owned; NULL: it
 	 * showed something else */
 	struct control_token *bearer;
+	struct probe probe;
 	struct watchers watchers;
 	struct commands commands;
 	struct keep keep;
@@ -184,6 +194,7 @@ struct registry {
 	int64_t rest_until_ms; /* detached sessions do not end before this */
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
+	struct session_list probing; /* in order of probe.deadline_ms */
 	struct spare spares[SESSION_SPARES_MAX];
 	size_t unknown;		  /* runners that have not answered yet */
 	int64_t unknown_until_ms; /* how long they are waited for */
@@ -394,6 +405,31 @@ void session_spare_drop_all(struct broker *m);
  * before the next session, to avoid a crash loop. */
 void session_spare_lost(struct broker *m, struct session *s);
 void session_spare_reaped(struct broker *m, struct session *s);
+
+/* --- session_probe.c ----------------------------------------------------- */
+
+/*
+ * The session is attached, and another connection of its identity wants it:
+ * asks whoever holds the attached connection for a sign of life.
+ * broker_events.session_probed is called when there is an answer, or none in
+ * time. Then the session is either free or not. Takes *fd over, which is the
+ * runner's end of the other connection's channel. Returns false, without taking
+ * it, if a third connection wants the session already.
+ */
+bool session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd);
+
+/* Ends the probe, if there is one. Returns that descriptor, which is the
+ * caller's, or -1. */
+int session_probe_take(struct registry *r, struct session *s);
+
+/* The front-end has handed the client over, so the runner is asked. */
+void session_probe_runner(struct broker *m, struct session *s);
+
+/* The runner answers. Returns false if the report is impossible. */
+bool session_probe_report(struct session *s, const uint8_t *packet, size_t len);
+
+/* Ends probes that got no answer. Returns the next deadline or -1. */
+int64_t session_probe_expire(struct broker *m, int64_t now);
 
 /* --- session_limit.c ----------------------------------------------------- */
 

@@ -250,6 +250,17 @@ broker_close(const struct connection *c)
 }
 
 void
+broker_probed(
+    const struct connection *c, uint32_t number, enum probe_result result)
+{
+	const struct control_probed p = {
+		.conn = c->number, .number = number, .result = (uint8_t)result
+	};
+
+	request(BROKER_REQ_PROBED, &p);
+}
+
+void
 broker_done(void)
 {
 	request(BROKER_REQ_DONE, NULL);

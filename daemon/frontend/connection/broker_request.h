@@ -32,6 +32,10 @@ int broker_authenticate(const struct connection *c, enum control_type type,
  * caller's. Returns 0 or -errno. */
 int broker_ask_session(const struct connection *c, int channel_fd);
 void broker_close(const struct connection *c);
+
+/* Answers a PROBE. */
+void broker_probed(
+    const struct connection *c, uint32_t number, enum probe_result result);
 void broker_done(void);
 /* Reports a client certificate that was refused in TLS, for the audit log. */
 void broker_refused(const struct connection *c, const char *why);

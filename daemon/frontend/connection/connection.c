@@ -387,14 +387,94 @@ connection_return_all(void)
 		handoff_return(all[i]);
 }
 
-/* Returns true if the client does not answer pings. A client that is not read
- * from, because its runner is slow, may have answered. */
-static bool
-is_silent(const struct connection *c)
+/* --- signs of life ------------------------------------------------------- */
+
+static struct liveness_now
+moment(const struct connection *c)
 {
-	return config.pong_deadline_ms > 0 && c->attached.pinged_ms > 0 &&
-	       c->input == INPUT_READING &&
-	       now_ms() - c->attached.pinged_ms >= config.pong_deadline_ms;
+	return (struct liveness_now){ .ms = now_ms(),
+		.fd = c->in_fd,
+		.reading = c->input == INPUT_READING,
+		.interval_ms = config.ping_interval_ms,
+		.deadline_ms = config.pong_deadline_ms };
+}
+
+/* Sends a ping, if one may be sent now, that asks this question. Returns false
+ * if nothing asks it. */
+static bool
+ask(struct connection *c, struct question *q)
+{
+	struct liveness_now now = moment(c);
+	bool pings = relay_may_ping(c);
+
+	if (!liveness_ask(q, &now, pings, pending_bytes(&c->downlink) > 0))
+		return false;
+	if (pings)
+		relay_ping(c);
+	return true;
+}
+
+static void
+client_is_silent(struct connection *c, enum liveness_result why)
+{
+	if (why == LIVENESS_OVER) {
+		log_info("connection %u: %s: no pong within %u ms", c->number,
+		    c->peer, config.pong_deadline_ms);
+		connection_client_gone(c);
+		return;
+	}
+	log_info("connection %u: %s: silent, and its session is wanted "
+		 "elsewhere",
+	    c->number, c->peer);
+	connection_close(c, WEBSOCKET_CLOSE_GOING_AWAY, PROBE_SILENT);
+}
+
+static void
+plan_look(struct connection *c)
+{
+	struct liveness_now now = moment(c);
+	int64_t wait = liveness_next(&c->attached.life, &now) - now.ms;
+
+	connection_timer(c, wait > 0 ? (uint32_t)wait : 1);
+}
+
+void
+connection_look(struct connection *c)
+{
+	struct liveness_now now = moment(c);
+	enum liveness_result r = liveness_look(&c->attached.life, &now);
+
+	if (r == LIVENESS_PING)
+		ask(c, &c->attached.life.ping);
+	else if (r == LIVENESS_PROBED)
+		broker_probed(c, c->attached.probe, PROBE_ALIVE);
+	else if (r != LIVENESS_OPEN)
+		client_is_silent(c, r);
+	/* The ping may have found that the client is gone. */
+	if (c->state == CONN_ATTACHED)
+		plan_look(c);
+}
+
+void
+connection_probe(struct connection *c, uint32_t number)
+{
+	/* CLOSE is the answer of a connection that is ending. */
+	if (c->state >= CONN_LEAVING)
+		return;
+	if (c->handoff != NULL) {
+		broker_probed(c, number, PROBE_HANDED_OVER);
+		return;
+	}
+	if (c->state != CONN_ATTACHED || connection_is_stdio(c)) {
+		broker_probed(c, number, PROBE_ALIVE);
+		return;
+	}
+	c->attached.probe = number;
+	c->attached.life.probe.asked_ms = 0;
+	if (!ask(c, &c->attached.life.probe))
+		broker_probed(c, number, PROBE_ALIVE);
+	else if (c->state == CONN_ATTACHED)
+		plan_look(c);
 }
 
 static void
@@ -408,16 +488,7 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	}
 	switch (c->state) {
 	case CONN_ATTACHED:
-		if (is_silent(c)) {
-			log_info("connection %u: %s: no pong within %u ms",
-			    c->number, c->peer, config.pong_deadline_ms);
-			connection_client_gone(c);
-			break;
-		}
-		relay_ping(c);
-		/* The ping may have found that the client is gone. */
-		if (c->state == CONN_ATTACHED)
-			connection_timer(c, config.ping_interval_ms);
+		connection_look(c);
 		break;
 	case CONN_CLOSING:
 		connection_client_gone(c);

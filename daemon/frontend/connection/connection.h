@@ -22,6 +22,7 @@
 #include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
+#include "liveness.h"
 #include "source.h"
 #include "table.h"
 #include "tls.h"
@@ -170,8 +171,8 @@ struct connection {
 		} authenticating;
 		struct start start; /* ATTACHING, STARTING */
 		struct {
-			/* Time of the oldest unanswered ping, or 0. */
-			int64_t pinged_ms;
+			struct liveness life;
+			uint32_t probe; /* the number of the last one */
 			enum message_relay message;
 		} attached;
 		struct {
@@ -315,6 +316,12 @@ int connection_attach(struct connection *c);
 /* Removes the channel, whose other end nobody received. */
 void connection_unattach(struct connection *c);
 
+/* The broker asks whether the client is still there. */
+void connection_probe(struct connection *c, uint32_t number);
+
+/* ATTACHED: looks for signs of life, and sets the timer. */
+void connection_look(struct connection *c);
+
 /* Closes the channel, if there is one. */
 void connection_drop_channel(struct connection *c);
 
@@ -351,6 +358,8 @@ void relay_write(struct connection *c, struct iovec *iov, int n);
 /* Handles bytes that were kept before. */
 void relay_take_kept(struct connection *c);
 
+/* Tells whether a ping may be sent now. */
+bool relay_may_ping(const struct connection *c);
 void relay_ping(struct connection *c);
 
 /* --- handshake.c -------------------------------------------------------- */

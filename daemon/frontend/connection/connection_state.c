@@ -118,7 +118,9 @@ void
 connection_to_attached(struct connection *c)
 {
 	change_state(c, CONN_ATTACHED);
-	c->attached.pinged_ms = 0;
+	c->attached.probe = 0;
+	liveness_begin(&c->attached.life, c->proxy != NULL, now_ms(),
+	    config.ping_interval_ms);
 	c->attached.message = MESSAGE_WHOLE;
 }
 

@@ -535,6 +535,10 @@ refuse_session(struct connection *c, const struct control_session *s)
 	start = connection_back_to_open(c);
 	answer_refused(c, &start, s);
 	start_clear(&start);
+	/* A client that waits for its session asks again and again, and is not
+	 * one that misses the deadline. */
+	if (s->result == SESSION_ATTACHED || s->result == SESSION_SILENT)
+		connection_timer(c, config.pre_auth_deadline_ms);
 }
 
 void

@@ -393,14 +393,16 @@ relay_read_client(struct connection *c)
 		return;
 	metrics.bytes_received += n > 0 ? (size_t)n : 0;
 	if (c->state == CONN_ATTACHED)
-		/* Any input counts as an answer to a ping. */
-		c->attached.pinged_ms = 0;
+		liveness_heard(&c->attached.life);
 	if (n <= 0)
 		input_ended(c);
 	else if (c->state == CONN_HTTP)
 		handshake_http(c, (char *)scratch, (size_t)n);
 	else if (c->state < CONN_LEAVING)
 		relay_take_client(c, scratch, (size_t)n);
+	/* A probe is answered at once. */
+	if (c->state == CONN_ATTACHED && c->attached.life.probe.asked_ms != 0)
+		connection_look(c);
 }
 
 /* --- from the runner to the client -------------------------------------- */
@@ -424,6 +426,13 @@ relay_own_frames(struct connection *c)
 	connection_write(c, iov, 2);
 }
 
+bool
+relay_may_ping(const struct connection *c)
+{
+	return !connection_is_stdio(c) && c->channel.frame_left == 0 &&
+	       pending_bytes(&c->downlink) == 0;
+}
+
 void
 relay_ping(struct connection *c)
 {
@@ -431,10 +440,6 @@ relay_ping(struct connection *c)
 	struct iovec iov = { header,
 		websocket_put_header(header, WEBSOCKET_PING, 0) };
 
-	if (c->channel.frame_left > 0 || pending_bytes(&c->downlink) > 0)
-		return;
-	if (c->attached.pinged_ms == 0)
-		c->attached.pinged_ms = now_ms();
 	connection_write(c, &iov, 1);
 }
 

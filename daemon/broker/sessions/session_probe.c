@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * A session that is attached while another connection of its identity wants it.
+ * Its client may have lost its network without a packet that says so, so
+ * whoever holds the connection looks for a sign of life: the front-end, or the
+ * runner that has the client's socket. If there is none, the connection is
+ * closed, as if its client had gone, and the session is free. Whoever cannot
+ * answer counts as alive.
+ */
+#include "session_registry.h"
+
+#include "broker_state.h"
+#include "frontend_child.h"
+#include "log.h"
+#include "util.h"
+
+/* Longer than PROBE_MS (liveness.h), and less than the 3 s in which a client
+ * has its answer. */
+#define PROBE_WAIT_MS 2600
+
+static uint32_t last_number;
+
+bool
+session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd)
+{
+	struct control_probe ask = { .conn = s->attachment.conn };
+
+	/* A connection whose CLOSE is not answered yet is ending anyway. */
+	if (s->probe.number != 0 || s->attachment.close_asked)
+		return false;
+	if (++last_number == 0)
+		last_number = 1;
+	ask.number = last_number;
+	s->probe.number = ask.number;
+	s->probe.conn = conn;
+	s->probe.channel_fd = steal_fd(fd);
+	s->probe.deadline_ms = now_ms() + PROBE_WAIT_MS;
+	TAILQ_INSERT_TAIL(&m->sessions->probing, s, probe.link);
+	log_debug("session %.*s: wanted by connection %u while connection %u "
+		  "has it",
+	    ID_LOG_CHARS, s->id, conn, ask.conn);
+	frontend_send(m->frontend, BROKER_EV_PROBE, &ask, -1);
+	return true;
+}
+
+int
+session_probe_take(struct registry *r, struct session *s)
+{
+	if (s->probe.number == 0)
+		return -1;
+	TAILQ_REMOVE(&r->probing, s, probe.link);
+	s->probe.number = 0;
+	return steal_fd(&s->probe.channel_fd);
+}
+
+void
+session_probe_runner(struct broker *m, struct session *s)
+{
+	struct control_runner_probe ask = { .number = s->probe.number };
+
+	if (s->runner.version < RUNNER_PROBES)
+		m->on->session_probed(m, s);
+	else
+		session_send_command(s, RUNNER_COMMAND_PROBE, &ask, NULL, 0);
+}
+
+bool
+session_probe_report(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_runner_probe p;
+
+	if (control_get(packet, len, RUNNER_EVENT_PROBED, &p) < 0)
+		return false;
+	/* The answer may come too late. */
+	if (p.number != 0 && p.number == s->probe.number)
+		broker.on->session_probed(&broker, s);
+	return true;
+}
+
+int64_t
+session_probe_expire(struct broker *m, int64_t now)
+{
+	struct session *s;
+
+	while ((s = TAILQ_FIRST(&m->sessions->probing)) != NULL) {
+		if (s->probe.deadline_ms > now)
+			return s->probe.deadline_ms;
+		m->on->session_probed(m, s);
+	}
+	return -1;
+}
