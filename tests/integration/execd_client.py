@@ -195,12 +195,15 @@ def dial(url, tls=None, source=None, before=b""):
 
 
 class WebSocket(Client):
+    answers_pings = False
+
     def __init__(self, url, headers="", handshake=True, tls=None, token=None, source=None, before=b"", path="/"):
         super().__init__()
         self.sock = dial(url, tls, source, before)
         if token:
             headers += f"Authorization: Bearer {token}\r\n"
         self.frames = []          # every frame: (opcode, payload)
+        self.sending = threading.Lock()
         self.reader = None
         self.reading = threading.Event()
         self.reading.set()
@@ -245,6 +248,8 @@ class WebSocket(Client):
                 elif op & 15 == 8:
                     code = struct.unpack(">H", data[:2])[0] if len(data) >= 2 else 1005
                     reason = data[2:].decode()
+                elif op & 15 == 9 and self.answers_pings:
+                    self.frame(10, data)
                 with self.changed:
                     self.changed.notify_all()
         except (EOFError, OSError):
@@ -255,7 +260,8 @@ class WebSocket(Client):
         self.frame(1, data)
 
     def frame(self, opcode, data=b"", fin=True, mask=True, rsv=0):
-        self.sock.sendall(frame(opcode, data, fin, mask, rsv))
+        with self.sending:
+            self.sock.sendall(frame(opcode, data, fin, mask, rsv))
 
     def close(self):
         """A closing handshake; returns the code the server answered."""

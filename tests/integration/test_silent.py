@@ -183,11 +183,13 @@ def test_a_slow_upload_keeps_its_session(way, there):
     data = os.urandom(1 << 20)
     other = way.connect()
     c = way.connect().ready()
+    c.answers_pings = True      # behind the message, as everybody does
     way.network.slow(up="1mbit")
     post_apart(c, "fs/writeFile", put(there, data))
     tries = 0
     while not any("id" in m and m["id"] == 2 for m in c.messages):
-        assert ask(other, c.session_id)["error"] == {"code": -32010, "message": ATTACHED.format(c.session_id)}
+        r = ask(other, c.session_id)
+        assert r.get("error") == {"code": -32010, "message": ATTACHED.format(c.session_id)}, (tries, r, way.server.log)
         tries += 1
     assert tries > 1 and c.closed is None and there.read_bytes() == data
 
