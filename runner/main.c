@@ -24,6 +24,7 @@
 #include "placeholder.h"
 #include "process_tree.h"
 #include "sandbox_message.h"
+#include "signals.h"
 #include "user_namespace.h"
 #include "util.h"
 
@@ -199,7 +200,7 @@ main(int argc, char **argv)
 		reaper_reset_signals();
 	else
 		log_never_block();
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	if (o.user_namespace != NULL)
 		return user_namespace_run(o.user_namespace);
 	if (o.user != NULL)

@@ -80,11 +80,14 @@ add_rule(scmp_filter_ctx ctx, const struct filter_rule *r, uint32_t plain)
 static void
 limit_time(int seconds)
 {
+	static void (*before)(int) = SIG_DFL; /* signals.h */
 	struct itimerval t = { .it_value.tv_sec = seconds };
 
 	if (seconds > 0)
-		signal(SIGPROF, SIG_DFL);
+		before = signal(SIGPROF, SIG_DFL);
 	setitimer(ITIMER_PROF, &t, NULL);
+	if (seconds == 0)
+		signal(SIGPROF, before);
 }
 
 /* Returns the error, or -ENOMEM if errno says that memory was missing. */

@@ -22,6 +22,7 @@
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_registry.h"
+#include "signals.h"
 #include "spawn_client.h"
 #include "systemd.h"
 #include "util.h"
@@ -110,7 +111,7 @@ watch_signals(struct broker *m)
 	sigset_t set;
 	int fd;
 
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);

@@ -21,6 +21,7 @@
 #include "heap.h"
 #include "log.h"
 #include "loop.h"
+#include "signals.h"
 #include "siphash.h"
 #include "tls_helper.h"
 #include "util.h"
@@ -72,7 +73,7 @@ main(int argc, char **argv)
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	log_never_block();
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	crypto_memory_init();
 	make_event_base();
 	loop_log(base);

@@ -35,6 +35,7 @@
 #include "log.h"
 #include "rights.h"
 #include "seqpacket.h"
+#include "signals.h"
 #include "util.h"
 
 /* The system calls that it needs once it has its keys or CAs: it reads one
@@ -301,7 +302,7 @@ main(int argc, char **argv)
 	prctl(PR_SET_NAME, "execd-keys");
 	/* The process dies with its broker, even if the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	crypto_memory_init_secret();
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	for (;;) {

@@ -26,6 +26,7 @@
 #include "saved.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
+#include "signals.h"
 #include "util.h"
 
 #define LAST_WORDS_MS 3000 /* for a broker that ends everything */
@@ -137,7 +138,7 @@ watch_signals(void)
 	sigset_t set;
 
 	ignore_nothing();
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	sigemptyset(&set);
 	for (size_t i = 0; i < nitems(watched); i++)
 		sigaddset(&set, watched[i]);

@@ -45,7 +45,7 @@ spool_new(unsigned *count)
 	struct spool *s;
 	int fd;
 
-	/* With such a limit, SIGXFSZ would end the program. */
+	/* With such a limit it would fail in the middle of a request. */
 	if (getrlimit(RLIMIT_FSIZE, &most) < 0 ||
 	    most.rlim_cur != RLIM_INFINITY) {
 		errno = EFBIG;

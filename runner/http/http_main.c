@@ -9,6 +9,7 @@
 #include "http_exchange.h"
 #include "log.h"
 #include "request.h"
+#include "signals.h"
 
 static struct event_base *base;
 
@@ -52,6 +53,7 @@ main(void)
 	log_init("execd-http", LOG_LEVEL_INFO);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	close_from(CONTROL_FD + 1);
+	signals_ignore_unused();
 	crypto_memory_init();
 	http_reach_init();
 	base = event_base_new();

@@ -21,6 +21,7 @@
 #include "proxy_client.h"
 #include "proxy_dial.h"
 #include "proxy_names.h"
+#include "signals.h"
 
 /* Loads the libraries of name services, which may not be executed later. */
 static void
@@ -77,7 +78,7 @@ main(void)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0);
 	close_from(CONTROL_FD + 1);
-	signal(SIGPIPE, SIG_IGN);
+	signals_ignore_unused();
 	raise_descriptors();
 	load_resolver();
 	confine();
