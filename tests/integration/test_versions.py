@@ -194,10 +194,11 @@ def test_a_front_end_that_refuses_its_broker(server):
 
 # --- the release before ---------------------------------------------------
 
-# The first whose root's state this version reads (daemon/root/saved.h).
-RELEASE = "93923f5a6a78672c4941655283b6287c5b214a39"
+# The first package, and the first whose root's state this version reads (daemon/root/saved.h): who raises SAVED_OLDEST
+# says here from which release on an upgrade ends no session. A list of fields that changes without SAVED_VERSION fails, too.
+RELEASE = "5d93c598645c98ae2b508669d8a6b4abbebedb4b"
 SOURCE = pathlib.Path(__file__).parents[2]
-NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-http", "execd-keys")
+NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-http", "execd-keys", "execd-netproxy")
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +206,9 @@ def before(tmp_path_factory):
     """The programs of that release, built from the history."""
     if SANITIZED or WRAP:
         pytest.skip("THE RELEASE BEFORE IS NOT TESTED: it is built without a sanitizer")
-    archive = subprocess.run(["git", "-C", SOURCE, "archive", RELEASE], capture_output=True)
+    archive = subprocess.run(["git", "-c", "safe.directory=*", "-C", SOURCE, "archive", RELEASE], capture_output=True)
     if archive.returncode != 0:
-        pytest.skip(f"THE RELEASE BEFORE IS NOT TESTED: there is no commit {RELEASE} here")
+        pytest.skip(f"THE RELEASE BEFORE IS NOT TESTED: {archive.stderr.decode(errors='replace').strip()}")
     place = tmp_path_factory.mktemp("before")
     subprocess.run(["tar", "x", "-C", place], input=archive.stdout, check=True)
     env = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else "gcc"}
@@ -224,11 +225,10 @@ def install_release(prefix, build):
         to = prefix / ("sbin" if name == "execd" else "libexec/execd") / name
         to.parent.mkdir(parents=True, exist_ok=True)
         new = to.with_name(f"{name}.new")
-        shutil.copy(next(p for p in build.rglob(name) if p.is_file()), new)
+        shutil.copy(next(p for p in build.rglob(name) if p.is_file() and os.access(p, os.X_OK)), new)
         new.rename(to)
 
 
-@pytest.mark.nightly
 def test_an_upgrade_from_the_release_before(before, mode, user, directory, monkeypatch):
     """Its sessions go on under today's root and today's broker, with their runners of then."""
     prefix = directory / "prefix"
@@ -254,12 +254,11 @@ def test_an_upgrade_from_the_release_before(before, mode, user, directory, monke
     for c in clients:
         assert whole(resume(s, c)) == (ALL, 0)
     assert all(is_alive(r) for r in runners)
-    # A runner of then has its inode of then; the next one is today's.
+    # A runner of then has its program of then; the next one has today's.
     n = s.connect(token="t").ready()
     assert n.run("x", ["/bin/echo", "new"]).stdout == "new\n"
-    for r, program in (runners[0], None), (s.runner(n), prefix / "libexec/execd/execd-runner"), (s.pid, prefix / "sbin/execd"):
-        now = os.stat(f"/proc/{r}/exe").st_ino
-        assert program is None or now == os.stat(program).st_ino
-        assert program or now != os.stat(prefix / "libexec/execd/execd-runner").st_ino
+    today = prefix / "libexec/execd/execd-runner"
+    assert runs(s.pid, prefix / "sbin/execd") and runs(s.runner(n), today)
+    assert not ROOT or not runs(runners[0], today)
     s.stop()
     assert not any(is_alive(r) for r in runners)
