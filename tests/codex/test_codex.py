@@ -210,6 +210,33 @@ def test_long_poll(codex, wire, gate):
     assert_no_refusal(wire)
 
 
+SERVER = "python3 -m http.server {} --bind 127.0.0.1"
+BACKGROUND = {"amp": SERVER + " >log 2>&1 &", "nohup": "nohup " + SERVER + " >log 2>&1 &",
+              "setsid": "setsid " + SERVER + " >log 2>&1 </dev/null &", "disown": SERVER + " >log 2>&1 </dev/null & disown",
+              "daemon": "python3 -c 'import os, sys; os.fork() and os._exit(0); os.setsid(); os.fork() and os._exit(0); "
+                        "os.execvp(sys.argv[1], sys.argv[1:])' " + SERVER + " >log 2>&1 </dev/null"}
+
+
+@pytest.mark.parametrize("tty", [False, True], ids=["pipes", "terminal"])
+def test_background_servers(codex, wire, form, tty):
+    """Codex sends process/terminate after each command; the next one finds what it started. In a sandbox it ends with its command.
+    The kernel hangs up a terminal whose command has ended: there a server stays that is deaf to it, or has left."""
+    there = "curl -s -o /dev/null http://127.0.0.1:{}/"
+    for how, script in BACKGROUND.items():
+        if tty and how in ("amp", "disown"):
+            continue
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            port = s.getsockname()[1]
+        more = {"tty": True} if tty else {}
+        ran = codex.run(script.format(port) + "\nuntil " + there.format(port) + "; do sleep 0.1; done; echo up", **more)
+        assert ran.end()[-1] == "up" and ran.code == 0, (how, ran.output)
+        ran = codex.run(there.format(port) + "; echo status $?")
+        assert ran.end() == ["status", "7" if form == "clamp" else "0"], (how, ran.output)
+    assert len(wire.requests("process/terminate")) >= 6
+    codex.finish()
+    assert_no_refusal(wire)
+
+
 PATCH = """\
 *** Begin Patch
 *** Add File: new/deep/created.txt
