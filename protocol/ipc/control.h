@@ -105,7 +105,7 @@ enum control_type {
 	RUNNER_EVENT_RECORDING_FILE =
 	    55, /* control_recording_wanted: waits for its file */
 	/* control_token; answers IDENTIFY if there is one, then: */
-	RUNNER_EVENT_TOKEN = 77,
+	RUNNER_EVENT_TOKEN = 79,
 	/* control_identity; answers IDENTIFY, then: */
 	RUNNER_EVENT_IDENTITY = 59,
 	RUNNER_EVENT_RUNNING = 61, /* control_running, for each command */

