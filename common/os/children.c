@@ -55,8 +55,8 @@ scan_proc(void (*visit)(pid_t pid, void *arg), void *arg)
 	return 0;
 }
 
-static int
-read_list(const char *path, void (*visit)(pid_t pid, void *arg), void *arg)
+int
+children_read(const char *path, void (*visit)(pid_t pid, void *arg), void *arg)
 {
 	FILE *f = fopen(path, "re");
 	int pid;
@@ -72,33 +72,9 @@ read_list(const char *path, void (*visit)(pid_t pid, void *arg), void *arg)
 int
 children_each(void (*visit)(pid_t pid, void *arg), void *arg)
 {
-	return read_list("/proc/thread-self/children", visit, arg) < 0
+	return children_read("/proc/thread-self/children", visit, arg) < 0
 		   ? scan_proc(visit, arg)
 		   : 0;
-}
-
-int
-children_of(pid_t pid, void (*visit)(pid_t pid, void *arg), void *arg)
-{
-	char tasks[64] = "/proc/self/task", path[128];
-	struct dirent *e;
-	DIR *d;
-	int err = 0;
-
-	if (pid != 0)
-		snprintf(tasks, sizeof(tasks), "/proc/%d/task", (int)pid);
-	d = opendir(tasks);
-	if (d == NULL)
-		return -errno;
-	while (err == 0 && (e = readdir(d)) != NULL) {
-		if (e->d_name[0] == '.')
-			continue;
-		snprintf(
-		    path, sizeof(path), "%s/%.20s/children", tasks, e->d_name);
-		err = read_list(path, visit, arg);
-	}
-	closedir(d);
-	return err;
 }
 
 void

@@ -18,6 +18,10 @@ int children_each(void (*visit)(pid_t pid, void *arg), void *arg);
  * and without CONFIG_PROC_CHILDREN. */
 int children_of(pid_t pid, void (*visit)(pid_t pid, void *arg), void *arg);
 
+/* Calls visit() for each pid in a file of the kernel's. Returns 0 or -errno. */
+int children_read(
+    const char *path, void (*visit)(pid_t pid, void *arg), void *arg);
+
 /* Returns the parent of a process, or -1 if it cannot be read. */
 pid_t children_parent_of(pid_t pid);
 
