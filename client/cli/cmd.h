@@ -13,12 +13,16 @@ int cmd_run(struct execctl *ctl);
 int cmd_shell(struct execctl *ctl);
 
 /* cmd_session.c */
-extern const struct option_row attach_options[], logs_options[], kill_options[];
+extern const struct option_row attach_options[], logs_options[], kill_options[],
+    wait_options[];
 int cmd_attach(struct execctl *ctl);
 int cmd_watch(struct execctl *ctl);
 int cmd_logs(struct execctl *ctl);
 int cmd_wait(struct execctl *ctl);
 int cmd_kill(struct execctl *ctl);
+
+/* cmd_ps.c */
+extern const struct option_row ps_options[];
 int cmd_ps(struct execctl *ctl);
 
 /* cmd_files.c */

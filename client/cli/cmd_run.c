@@ -28,6 +28,8 @@ const struct option_row run_options[] = {
 	{ "forward", 'L', "[PORT:]PORT",
 	    "a port here leads to a port of the command's loopback" },
 	{ "detach", 'd', NULL, "start it, print its session and exit" },
+	{ "keep", 0, "TIME",
+	    "with -d: keep the session so long after the end (10m)" },
 	{ "capture", 0, NULL,
 	    "after the end, write at most 10 KiB and 256 lines" },
 	{ 0 },
@@ -270,12 +272,108 @@ remember(struct execctl *ctl, const struct run *r, const struct execd_start *s,
 		.command = command,
 		.cookie = (char *)(uintptr_t)execd_client_cookie(ctl->client),
 		.tty = s->tty,
+		.kept = r->kept,
 		.pid = attached ? getpid() : 0
 	};
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	record.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	record_write(ctl, &record);
+}
+
+/* --- A session that is kept ----------------------------------------------- */
+
+/* Behind the end of the command, so that somebody can come and look. */
+#define KEEP_MS 600000
+
+/* What the server granted; max_ms 0: nothing. */
+struct kept {
+	int64_t ms, max_ms;
+};
+
+static int
+ask_to_keep(struct execctl *ctl, uint64_t ms, struct kept *kept)
+{
+	struct json_text params;
+	struct reply r;
+	int code = 0;
+
+	object_begin(&params);
+	json_key_u64(&params.w, "keepMs", ms);
+	json_key_bool(&params.w, "whileRunning", true);
+	call(ctl, "session/keep", &params, EXECD_REPEAT, &r);
+	if (r.code != 0)
+		code = execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "the command was not started, because its session would "
+		    "not be kept: %s; --keep none starts it all the same",
+		    r.message);
+	kept->ms = execd_json_number(json_get(r.result, "keepMs"), 0);
+	kept->max_ms = execd_json_number(json_get(r.result, "maxMs"), 0);
+	reply_clear(&r);
+	return code;
+}
+
+/* Asks before the start: nothing runs that nobody would find again. */
+static int
+keep_session(struct execctl *ctl, struct kept *kept)
+{
+	const char *given = option(ctl->parsed, "keep");
+	uint64_t ms = KEEP_MS;
+	int code = 0;
+
+	*kept = (struct kept){ 0 };
+	if (given != NULL && strcmp(given, "none") == 0)
+		return 0;
+	if (given != NULL)
+		code = take_duration(ctl, "keep", UINT64_MAX, &ms);
+	if (code != 0)
+		return code;
+	if (execd_client_can(ctl->client, CAN_KEEP_SESSION))
+		return ask_to_keep(ctl, ms, kept);
+	if (given == NULL)
+		return 0;
+	return execctl_fail(ctl, EXIT_CTL_REFUSED,
+	    "--keep: this server keeps no session for longer (it does not "
+	    "announce sessionKeep)");
+}
+
+/* "10 minutes", or another unit of which there are whole ones. */
+static void
+write_span(char *text, size_t cap, int64_t ms)
+{
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} units[] = { { "hour", 3600000 }, { "minute", 60000 },
+		{ "second", 1000 }, { "millisecond", 1 } };
+	size_t i = 0;
+
+	while (ms % units[i].ms != 0)
+		i++;
+	snprintf(text, cap, "%lld %s%s", (long long)(ms / units[i].ms),
+	    units[i].name, ms == units[i].ms ? "" : "s");
+}
+
+static void
+say_kept(const struct execctl *ctl, const struct kept *kept)
+{
+	char until[64], span[64];
+	time_t end = time(NULL) + (time_t)(kept->max_ms / 1000);
+	struct tm tm;
+
+	if (ctl->quiet)
+		return;
+	if (kept->max_ms == 0) {
+		execctl_say("the server keeps the session for a minute or two "
+			    "only, as any session without a client");
+		return;
+	}
+	strftime(
+	    until, sizeof(until), "%Y-%m-%d %H:%M:%S", localtime_r(&end, &tm));
+	write_span(span, sizeof(span), kept->ms);
+	execctl_say("the session is kept until the command has ended and %s "
+		    "more, at most until %s",
+	    span, until);
 }
 
 /* --- The commands ------------------------------------------------------- */
@@ -332,14 +430,19 @@ run_attached(struct execctl *ctl, struct run *r, struct job *j)
 static int
 run_and_leave(struct execctl *ctl, struct run *r, struct job *j)
 {
+	struct kept kept;
 	int code;
 
 	j->start.pipe_stdin = false;
-	code = run_detached(r, &j->start);
+	code = keep_session(ctl, &kept);
+	if (code == 0)
+		code = run_detached(r, &j->start);
 	if (code != 0)
 		return code;
 	ctl->ends = false;
+	r->kept = kept.max_ms > 0;
 	remember(ctl, r, &j->start, false);
+	say_kept(ctl, &kept);
 	if (!ctl->json)
 		printf("%s\n", execd_client_session(ctl->client));
 	return output_drain(&r->out) < 0 ? EXIT_CTL_REFUSED : 0;
@@ -378,6 +481,12 @@ cmd_run(struct execctl *ctl)
 	bool tty = option(ctl->parsed, "tty") != NULL;
 	struct job j = { 0 };
 	int code = 0;
+
+	if (option(ctl->parsed, "keep") != NULL &&
+	    option(ctl->parsed, "detach") == NULL)
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "--keep is for a command that goes on without execctl: "
+		    "use --detach");
 
 	if (option(ctl->parsed, "detach") != NULL &&
 	    option(ctl->parsed, "forward") != NULL)

@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands attach, watch, logs, wait, kill and ps. They find a command that
- * was started before by its record.
+ * The commands attach, watch, logs, wait and kill. They find a command that
+ * was started before by its record, or ask the server for its session.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "cmd.h"
 #include "run.h"
 
+/* How long a session is waited for that another client has. A server that
+ * probes that client answers when it knows. */
+#define PATIENCE_MS 1000
+
 const struct option_row attach_options[] = {
+	{ "process", 'p', "ID", "this process of the session" },
+	{ "no-stdin", 'n', NULL, "send it no input" },
+	{ "steal", 0, NULL, "take the session over from who has it" },
+	{ 0 },
+};
+
+const struct option_row wait_options[] = {
 	{ "process", 'p', "ID", "this process of the session" },
 	{ "no-stdin", 'n', NULL, "send it no input" },
 	{ 0 },
@@ -34,19 +45,20 @@ const struct option_row kill_options[] = {
 
 /* --- Finding it --------------------------------------------------------- */
 
-/* Without a record the session must be named in full, with its process. */
+/* A whole id is a UUID, with every server. */
+#define SESSION_ID_CHARS 36
+
+/* A session of which there is no record may have been opened from elsewhere. */
 static int
 without_record(struct execctl *ctl, struct record *r, const char *name)
 {
 	const char *process = option(ctl->parsed, "process");
 
-	if (process == NULL)
-		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "there is no record of a session `%s' (execctl ps lists "
-		    "them); without one, --process is needed",
-		    name);
+	if (process != NULL)
+		r->process = xstrdup(process);
+	if (process == NULL || strlen(name) < SESSION_ID_CHARS)
+		return session_find(ctl, name, &r->session);
 	r->session = xstrdup(name);
-	r->process = xstrdup(process);
 	return 0;
 }
 
@@ -54,23 +66,10 @@ without_record(struct execctl *ctl, struct record *r, const char *name)
 static int
 choose_server(struct execctl *ctl, const struct record *r)
 {
-	_cleanup_free_ char *error = NULL;
-
-	if (option(ctl->parsed, "url") || option(ctl->parsed, "environment") ||
-	    r->url == NULL)
-		return 0;
-	ctl->cookie = r->cookie; /* of that URL alone */
-	if (r->environment == NULL) {
-		ctl->environment.url = xstrdup(r->url);
-		if (execd_token_for_url(
-			r->url, &ctl->environment.token, &error) < 0)
-			return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-		return 0;
-	}
-	if (execd_environment_find(r->environment, &ctl->environment, &error) <
-	    0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-	return 0;
+	return option(ctl->parsed, "url") ||
+		       option(ctl->parsed, "environment") || r->url == NULL
+		   ? 0
+		   : record_choose_server(ctl, r);
 }
 
 static int
@@ -103,34 +102,62 @@ take_over(struct execctl *ctl, struct record *r, bool attached)
 	record_write(ctl, r);
 }
 
+/* Says who has the session, and how to have it. */
 static int
-follow(struct execctl *ctl, struct record *record, struct run *r)
+attached_elsewhere(struct execctl *ctl, const struct record *record)
+{
+	const char *session = ctl->parsed->arguments[0];
+	char peer[256], here[64] = "";
+	bool known = session_holder(ctl, record->session, peer, sizeof(peer));
+
+	if (record_attached(record))
+		snprintf(here, sizeof(here), ", execctl %" PRId64 " here",
+		    record->pid);
+	if (ctl->steal)
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "the session is attached to another client%s%s%s, and this "
+		    "server does not let clients take a session over (it does "
+		    "not announce sessionTakeOver)",
+		    known ? ", " : "", peer, here);
+	/* A server that does not say who it is can do neither. */
+	if (!known)
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "the session is attached to another client%s", here);
+	return execctl_fail(ctl, EXIT_CTL_REFUSED,
+	    "the session is attached to another client, %s%s; "
+	    "`execctl watch %s' shows it, `execctl attach --steal %s' takes "
+	    "it over",
+	    peer, here, session, session);
+}
+
+/* A command that only reads can do so beside the client that has the session.
+ */
+static int
+open_session(struct execctl *ctl, const struct record *record, struct run *r)
 {
 	int code;
 
-	/* A command that only reads may watch while another execctl is
-	 * attached. Otherwise it attaches, because a watcher does not keep a
-	 * session alive. */
-	if (r->reads && record_attached(record))
-		r->read_only = true;
-	if (r->read_only)
-		r->forget = false;
-	code = execctl_connect(ctl, record->session, r->read_only);
-
-	/* A session that is gone never comes back. */
-	if (code != 0 && ctl->client != NULL &&
-	    execd_client_failure(ctl->client) == EXECD_FAILURE_SESSION &&
-	    strstr(execd_client_error(ctl->client), "unknown session"))
-		record_remove(record->session);
-	if (code != 0)
+	ctl->patience_ms = PATIENCE_MS;
+	code = execctl_open(ctl, record->session, r->read_only);
+	if (code != -ENOTCONN)
 		return code;
-	r->tty = record->tty;
-	if (!r->read_only)
-		take_over(ctl, record, true);
-	code = run_attach(r, record->process);
-	if (!r->read_only && r->left)
-		take_over(ctl, record, false);
-	return code;
+	switch (execd_client_failure(ctl->client)) {
+	case EXECD_FAILURE_ATTACHED:
+		if (!r->reads || r->read_only)
+			return attached_elsewhere(ctl, record);
+		execd_client_free(ctl->client);
+		ctl->client = NULL;
+		r->read_only = true;
+		return execctl_connect(ctl, record->session, true);
+	case EXECD_FAILURE_SESSION:
+		/* A session that is gone never comes back. */
+		if (strstr(execd_client_error(ctl->client),
+			"unknown session") != NULL)
+			record_remove(record->session);
+		return execctl_over(ctl);
+	default:
+		return execctl_over(ctl);
+	}
 }
 
 static enum run_input
@@ -143,6 +170,36 @@ attach_input(struct execctl *ctl, const struct record *record)
 	return isatty(STDIN_FILENO) ? RUN_INPUT_PIPE : RUN_INPUT_NONE;
 }
 
+/* Follows the command as r says. */
+static int
+follow(struct execctl *ctl, struct record *record, struct run *r, bool input)
+{
+	int code;
+
+	/* A command that only reads may watch while another execctl is
+	 * attached. Otherwise it attaches, because a watcher does not keep a
+	 * session alive. */
+	if (r->reads && record_attached(record))
+		r->read_only = true;
+	code = open_session(ctl, record, r);
+	if (code == 0 && record->process == NULL)
+		code =
+		    session_newest_process(ctl, &record->process, &record->tty);
+	if (code != 0)
+		return code;
+	if (r->read_only)
+		r->forget = false;
+	if (input)
+		r->input = attach_input(ctl, record);
+	r->tty = record->tty;
+	if (!r->read_only)
+		take_over(ctl, record, true);
+	code = run_attach(r, record->process);
+	if (!r->read_only && r->left)
+		take_over(ctl, record, false);
+	return code;
+}
+
 /* Follows the session that the command line names, as r says. Clears r.
  * Returns the exit code. */
 static int
@@ -151,10 +208,8 @@ with_session(struct execctl *ctl, struct run *r, bool input)
 	struct record record = { 0 };
 	int code = find_session(ctl, &record);
 
-	if (input)
-		r->input = attach_input(ctl, &record);
 	if (code == 0)
-		code = follow(ctl, &record, r);
+		code = follow(ctl, &record, r, input);
 	run_clear(r);
 	record_clear(&record);
 	return code;
@@ -166,6 +221,7 @@ cmd_attach(struct execctl *ctl)
 	struct run r;
 
 	run_init(&r, ctl);
+	ctl->steal = option(ctl->parsed, "steal") != NULL;
 	return with_session(ctl, &r, true);
 }
 
@@ -227,6 +283,9 @@ kill_remote(struct execctl *ctl, struct record *record, const char *name)
 	struct reply r;
 	int err, code = execctl_connect(ctl, record->session, false);
 
+	if (code == 0 && record->process == NULL)
+		code =
+		    session_newest_process(ctl, &record->process, &record->tty);
 	if (code != 0)
 		return code;
 	p = execd_process_attach(ctl->client, record->process, &none, NULL);
@@ -279,73 +338,4 @@ cmd_kill(struct execctl *ctl)
 	}
 	record_clear(&record);
 	return code;
-}
-
-/* --- ps ----------------------------------------------------------------- */
-
-static void
-print_age(int64_t started_ms)
-{
-	struct timespec now;
-	int64_t s;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	s = now.tv_sec - started_ms / 1000;
-	if (s < 0)
-		s = 0;
-	if (s < 3600)
-		printf("%02" PRId64 ":%02" PRId64 "    ", s / 60, s % 60);
-	else
-		printf("%" PRId64 "h%02" PRId64 "m  ", s / 3600, s / 60 % 60);
-}
-
-static void
-print_json(const struct record *r)
-{
-	struct json_text t;
-
-	object_begin(&t);
-	json_key_cstring(&t.w, "session", r->session);
-	json_key_cstring(&t.w, "process", r->process);
-	json_key_cstring(&t.w, "url", r->url);
-	json_key_cstring(&t.w, "command", r->command);
-	json_key_bool(&t.w, "tty", r->tty);
-	json_key_i64(&t.w, "startedMs", r->started_ms);
-	json_key(&t.w, "attachedPid");
-	if (record_attached(r))
-		json_i64(&t.w, r->pid);
-	else
-		json_null(&t.w);
-	object_print(&t);
-}
-
-static void
-print_record(void *arg, const struct record *r)
-{
-	struct execctl *ctl = arg;
-	char state[32] = "left";
-
-	if (ctl->json) {
-		print_json(r);
-		return;
-	}
-	if (record_attached(r))
-		snprintf(state, sizeof(state), "pid %" PRId64, r->pid);
-	printf("%-12.12s  ", r->session);
-	print_age(r->started_ms);
-	printf("%-11s  %s\n", state, r->command);
-}
-
-int
-cmd_ps(struct execctl *ctl)
-{
-	int err;
-
-	if (!ctl->json && !ctl->quiet)
-		puts("SESSION       AGE      ATTACHED     COMMAND");
-	err = record_each(print_record, ctl);
-	if (err < 0)
-		return execctl_fail(
-		    ctl, EXIT_CTL_REFUSED, "records: %s", strerror(-err));
-	return 0;
 }

@@ -21,6 +21,10 @@
 #define CAN_SET_TIMES	       "fsSetTimes"
 #define CAN_DETAILS	       "fsDetails"
 #define CAN_END_SESSION	       "sessionEnd"
+#define CAN_KEEP_SESSION       "sessionKeep"
+#define CAN_LIST_SESSIONS      "sessionList"
+#define CAN_TAKE_OVER	       "sessionTakeOver"
+#define CAN_LIST_PROCESSES     "processList"
 #define CAN_FORWARD	       "processForward"
 #define CAN_NETWORK	       "processNetwork"
 

@@ -315,6 +315,8 @@ copy_options(struct execd_options *o)
 		o->connect_timeout_ms = CONNECT_TIMEOUT_MS;
 	if (o->initialize_timeout_ms == 0)
 		o->initialize_timeout_ms = INITIALIZE_TIMEOUT_MS;
+	if (o->attached_timeout_ms == 0)
+		o->attached_timeout_ms = o->initialize_timeout_ms;
 	if (o->resume_timeout_ms == 0)
 		o->resume_timeout_ms = RESUME_TIMEOUT_MS;
 	if (o->silence_timeout_ms == 0)
@@ -455,6 +457,7 @@ execd_client_free(struct execd_client *c)
 	free(c->info_text);
 	free(c->session_id);
 	free(c->error);
+	free(c->taken_by);
 	free(c->bytes);
 	free_options(&c->options);
 	free(c);
@@ -601,6 +604,16 @@ execd_client_info(const struct execd_client *c)
 	if (!c->has_info)
 		return NULL;
 	return json_get(json_get(c->info.root, "result"), "environmentInfo");
+}
+
+int64_t
+execd_client_kept_ms(const struct execd_client *c)
+{
+	const struct json_value *result =
+	    c->has_info ? json_get(c->info.root, "result") : NULL;
+
+	return execd_json_number(
+	    json_get(json_get(result, "sessionKeep"), "maxMs"), 0);
 }
 
 bool

@@ -100,6 +100,7 @@ struct execd_client {
 	bool said_gone;	   /* this attempt ended so */
 	bool session_over; /* the server said so when it closed */
 	bool expired;	   /* likewise, of the token: it could only resume */
+	char *taken_by;	   /* owned; who took the session over; NULL: nobody */
 	uint64_t taken;	   /* stream_taken() at the last look */
 
 	/* lease.c */

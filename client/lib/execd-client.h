@@ -119,6 +119,8 @@ enum execd_failure {
 	EXECD_FAILURE_REFUSED,	   /* initialize was refused */
 	EXECD_FAILURE_SESSION,	   /* the session is gone: state unknown */
 	EXECD_FAILURE_LOST,	   /* not resumed in time: state unknown */
+	EXECD_FAILURE_ATTACHED,	   /* another connection has the session */
+	EXECD_FAILURE_TAKEN,	   /* another one took it, and it goes on */
 };
 
 struct execd_options {
@@ -134,12 +136,18 @@ struct execd_options {
 	const char *client_name;      /* NULL: "libexecd-client" */
 	const char *session_id;	      /* resume this session; NULL: a new one */
 	bool watch; /* with session_id: only watch the session */
+	/* With session_id: take the session over from another connection; a
+	 * server that cannot refuses as without it. */
+	bool take_over;
 	/* The answer of ask:, then TCP, TLS and upgrade; 0: 10 s. Within this
 	 * time a new session is tried again if the connection is refused, or
 	 * the server answers 429 or 503 or that it is shutting down. */
 	unsigned int connect_timeout_ms;
 	unsigned int initialize_timeout_ms; /* 0: 10 s */
-	unsigned int resume_timeout_ms;	    /* 0: 75 s */
+	/* How long a first connection waits for a session that is attached to
+	 * another one; 0: initialize_timeout_ms. */
+	unsigned int attached_timeout_ms;
+	unsigned int resume_timeout_ms; /* 0: 75 s */
 	/* After so long a silence of the server the connection counts as lost.
 	 * After half of it a ping is sent. 0: 15 s. */
 	unsigned int silence_timeout_ms;
@@ -216,6 +224,9 @@ const char *execd_client_cookie(const struct execd_client *c);
  * valid until the program waits for events or calls execd_client_connect().
  * Copy what is needed longer. */
 const struct json_value *execd_client_info(const struct execd_client *c);
+/* Returns for how long at most the server keeps the session without a client,
+ * if it was asked to (session/keep), as the last initialize said; or 0. */
+int64_t execd_client_kept_ms(const struct execd_client *c);
 /* Tells whether the server announced the capability as true. */
 bool execd_client_can(const struct execd_client *c, const char *capability);
 /* Milliseconds since the connection was lost; 0 while it is up. */

@@ -174,6 +174,13 @@ lose(struct execd_client *c)
 		client_over(c, EXECD_FAILURE_LOST);
 		return;
 	}
+	if (c->taken_by != NULL) {
+		client_set_error(c,
+		    "the session was taken over by another client, %s",
+		    c->taken_by);
+		client_over(c, EXECD_FAILURE_TAKEN);
+		return;
+	}
 	if (c->session_over) {
 		client_over(c, EXECD_FAILURE_SESSION);
 		return;
@@ -287,6 +294,9 @@ send_initialize(struct execd_client *c)
 		json_key_cstring(&t.w,
 		    c->options.watch ? "watchSessionId" : "resumeSessionId",
 		    c->session_id);
+	/* Two that take it from each other would never end. */
+	if (c->options.take_over && c->state == EXECD_CONNECTING)
+		json_key_bool(&t.w, "takeOver", true);
 	json_end(&t.w, '}');
 	json_end(&t.w, '}');
 	wire_send(c, (const char *)t.buf.data, t.buf.len);
@@ -432,6 +442,15 @@ read_upgrade(struct execd_client *c)
 
 /* --- initialize --------------------------------------------------------- */
 
+/* Tells whether to ask again for a session that another connection has. */
+static bool
+may_become_free(const struct execd_client *c)
+{
+	return c->state != EXECD_CONNECTING ||
+	       now_ms() < c->deadline_ms - c->options.initialize_timeout_ms +
+			      c->options.attached_timeout_ms;
+}
+
 static void
 initialize_refused(struct execd_client *c, const struct json_value *error)
 {
@@ -442,8 +461,10 @@ initialize_refused(struct execd_client *c, const struct json_value *error)
 	    (int)message->text.len, message->text.ptr);
 	c->may_pass = slice_equal(message->text, SLICE(SHUTTING_DOWN)) ||
 		      slice_equal(message->text, SLICE(DRAINED));
-	if (code == RPC_ATTACHED)
+	if (code == RPC_ATTACHED && may_become_free(c))
 		c->retry_ms = now_ms() + ATTACHED_RETRY_MS;
+	else if (code == RPC_ATTACHED)
+		link_failed(c, EXECD_FAILURE_ATTACHED);
 	else
 		link_failed(c, c->session_id ? EXECD_FAILURE_SESSION
 					     : EXECD_FAILURE_REFUSED);
@@ -676,7 +697,7 @@ step_timed_out(struct execd_client *c)
 			? c->options.initialize_timeout_ms
 			: c->options.connect_timeout_ms);
 	link_failed(c, attached && c->state == EXECD_CONNECTING
-			   ? EXECD_FAILURE_REFUSED
+			   ? EXECD_FAILURE_ATTACHED
 			   : EXECD_FAILURE_UNREACHABLE);
 }
 

@@ -147,6 +147,21 @@ take_request(struct execd_client *c, const struct rpc_message *m)
 		refuse_request(c, m);
 }
 
+static void
+take_notification(struct execd_client *c, const struct rpc_message *m)
+{
+	_cleanup_free_ char *method = xstrndup(m->method.ptr, m->method.len);
+	const char *by;
+	size_t n = 0;
+
+	if (c->taken_by == NULL && strcmp(method, "session/takenOver") == 0) {
+		by = execd_json_string(json_get(m->params, "by"), &n);
+		c->taken_by = xstrndup(by ? by : "", n);
+	}
+	if (c->options.on_notification != NULL)
+		c->options.on_notification(c->options.arg, method, m->params);
+}
+
 static int
 take_message(struct execd_client *c, const char *text, size_t len)
 {
@@ -159,13 +174,8 @@ take_message(struct execd_client *c, const char *text, size_t len)
 		take_request(c, &m);
 	else if (m.kind == RPC_KIND_RESPONSE)
 		calls_answer(c, &m, text, len);
-	else if (!process_notification(c, &m) &&
-		 c->options.on_notification != NULL) {
-		_cleanup_free_ char *method =
-		    xstrndup(m.method.ptr, m.method.len);
-
-		c->options.on_notification(c->options.arg, method, m.params);
-	}
+	else if (!process_notification(c, &m))
+		take_notification(c, &m);
 	rpc_message_clear(&m);
 	return err;
 }

@@ -130,7 +130,7 @@ def test_attach_finds_the_host_again(sticky, directory):
     assert proxy.cookies()[before:] == ["execd=a.1"]
     # Another URL gets nothing of it.
     other = sticky(cookie=None)
-    Execctl(directory, other.url)("attach", session, "-p", "x")
+    Execctl(directory, None)("-u", other.url, "attach", session, "-p", "x")
     assert other.cookies() == [None]
 
 

@@ -501,6 +501,7 @@ exit_status(enum execd_failure failure)
 		return EXIT_CTL_USAGE;
 	case EXECD_FAILURE_SESSION:
 	case EXECD_FAILURE_LOST:
+	case EXECD_FAILURE_TAKEN:
 		return EXIT_CTL_UNKNOWN;
 	default:
 		return EXIT_CTL_REFUSED;
@@ -632,6 +633,8 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 		.session_id = session,
 		.cookie = ctl->cookie,
 		.watch = watch,
+		.take_over = ctl->steal,
+		.attached_timeout_ms = ctl->patience_ms,
 		.connect_timeout_ms = e->connect_timeout_ms,
 		.initialize_timeout_ms = e->initialize_timeout_ms,
 		.silence_timeout_ms = e->silence_timeout_ms,
@@ -654,43 +657,55 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 	ctl->ends = session == NULL;
 	ctl->client = execd_client_new(&o);
 	if (execd_client_connect(ctl->client) < 0)
-		return execctl_over(ctl);
+		return -ENOTCONN;
 	execctl_tell(
 	    ctl, "%s: session %s", e->url, execd_client_session(ctl->client));
 	return 0;
 }
 
+/* Chooses the server of the command line or of the variables, or the default.
+ */
 static int
-find_server(struct execctl *ctl)
+find_server(struct execctl *ctl, char **error)
 {
 	const char *url = option(ctl->parsed, "url");
+
+	if (url == NULL)
+		return execd_environment_find(
+		    option(ctl->parsed, "environment"), &ctl->environment,
+		    error);
+	ctl->environment.url = xstrdup(url);
+	/* With --token-file no other token is read. */
+	return option(ctl->parsed, "token-file") != NULL
+		   ? 0
+		   : execd_token_for_url(url, &ctl->environment.token, error);
+}
+
+int
+execctl_find_server(struct execctl *ctl)
+{
 	_cleanup_free_ char *error = NULL;
 
-	if (url != NULL) {
-		ctl->environment.url = xstrdup(url);
-		/* With --token-file no other token is read. */
-		if (option(ctl->parsed, "token-file") == NULL &&
-		    execd_token_for_url(url, &ctl->environment.token, &error) <
-			0)
-			return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-		return 0;
-	}
-	if (execd_environment_find(option(ctl->parsed, "environment"),
-		&ctl->environment, &error) < 0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-	return 0;
+	return find_server(ctl, &error);
 }
 
 int
 execctl_connect(struct execctl *ctl, const char *session, bool watch)
 {
+	int code = execctl_open(ctl, session, watch);
+
+	return code == -ENOTCONN ? execctl_over(ctl) : code;
+}
+
+int
+execctl_open(struct execctl *ctl, const char *session, bool watch)
+{
 	const char *token_file = option(ctl->parsed, "token-file");
 	_cleanup_free_ char *error = NULL;
 	char *token = NULL;
-	int code = ctl->environment.url ? 0 : find_server(ctl);
 
-	if (code != 0)
-		return code;
+	if (ctl->environment.url == NULL && find_server(ctl, &error) < 0)
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 	if (token_file != NULL) {
 		if (execd_token_read(token_file, &token, &error) < 0)
 			return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);

@@ -53,6 +53,8 @@ struct execctl {
 	struct timer_list timers;
 	const char *cookie; /* of the session that is resumed; NULL: none */
 	bool json, quiet, verbose;
+	bool steal;		  /* a session that is attached is taken over */
+	unsigned int patience_ms; /* or waited for so long; 0: the default */
 	bool ends; /* execctl_clear() ends the session on the server */
 	struct session_end {
 		bool asked, answered, done; /* done: the server ended it */
@@ -95,6 +97,11 @@ void execctl_pause(struct execctl *ctl, bool pause);
 /* Connects to the server that the command line names. session may be NULL for a
  * new session. Returns 0, or the exit status after a message. */
 int execctl_connect(struct execctl *ctl, const char *session, bool watch);
+/* Chooses that server. Returns 0, or -errno without a message. */
+int execctl_find_server(struct execctl *ctl);
+/* Like execctl_connect(), but returns -ENOTCONN without a message if there is
+ * no session: ctl->client says why. */
+int execctl_open(struct execctl *ctl, const char *session, bool watch);
 /* Takes the option of this name, if it is given. Returns 0, or the exit status
  * after a message. */
 int take_duration(

@@ -105,6 +105,8 @@ record_write(const struct execctl *ctl, const struct record *r)
 	for (size_t i = 0; i < nitems(texts); i++)
 		put(&t.w, texts[i].key, *text_of(r, i));
 	json_key_bool(&t.w, "tty", r->tty);
+	json_key_bool(&t.w, "kept", r->kept);
+	json_key_bool(&t.w, "ended", r->ended);
 	json_key_i64(&t.w, "pid", r->pid);
 	json_key_i64(&t.w, "startedMs", r->started_ms);
 	json_end(&t.w, '}');
@@ -154,6 +156,8 @@ decode(struct record *r, const char *text, size_t len)
 		for (size_t i = 0; i < nitems(texts); i++)
 			*text_of(r, i) = take(doc.root, texts[i].key);
 		r->tty = execd_json_bool(json_get(doc.root, "tty"), false);
+		r->kept = execd_json_bool(json_get(doc.root, "kept"), false);
+		r->ended = execd_json_bool(json_get(doc.root, "ended"), false);
 		r->pid = execd_json_number(json_get(doc.root, "pid"), 0);
 		r->started_ms =
 		    execd_json_number(json_get(doc.root, "startedMs"), 0);
@@ -258,6 +262,41 @@ record_find(const char *prefix, struct record *out)
 	if (found > 1)
 		record_clear(out);
 	return err < 0 ? err : found == 0 ? -ENOENT : found > 1 ? -EEXIST : 0;
+}
+
+void
+record_end(const struct execctl *ctl, const char *session)
+{
+	struct record r;
+
+	if (execd_client_kept_ms(ctl->client) == 0 ||
+	    record_find(session, &r) < 0) {
+		record_remove(session);
+		return;
+	}
+	r.ended = true;
+	r.pid = 0;
+	record_write(ctl, &r);
+	record_clear(&r);
+}
+
+int
+record_choose_server(struct execctl *ctl, const struct record *r)
+{
+	_cleanup_free_ char *error = NULL;
+
+	ctl->cookie = r->cookie; /* of that URL alone */
+	if (r->environment == NULL) {
+		ctl->environment.url = xstrdup(r->url);
+		if (execd_token_for_url(
+			r->url, &ctl->environment.token, &error) < 0)
+			return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+		return 0;
+	}
+	if (execd_environment_find(r->environment, &ctl->environment, &error) <
+	    0)
+		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
+	return 0;
 }
 
 bool

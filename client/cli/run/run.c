@@ -452,7 +452,7 @@ on_closed(void *arg)
 	struct run *r = arg;
 
 	if (r->forget)
-		record_remove(execd_client_session(r->ctl->client));
+		record_end(r->ctl, execd_client_session(r->ctl->client));
 	run_finish(r, r->code);
 }
 
@@ -560,6 +560,12 @@ on_failed(void *arg, int code, const char *message)
 
 	if (r->done)
 		return;
+	if (execd_client_failure(r->ctl->client) == EXECD_FAILURE_TAKEN) {
+		r->left = true;
+		run_finish(r, execctl_fail(r->ctl, EXIT_CTL_UNKNOWN,
+				  "%s; the command goes on there", message));
+		return;
+	}
 	if (code == EXECD_CODE_LOST) {
 		r->ctl->ends = false; /* the command may be running */
 		run_finish(r,
@@ -710,6 +716,9 @@ run_attach(struct run *r, const char *process_id)
 	r->started = true;
 	r->process =
 	    execd_process_attach(r->ctl->client, process_id, &events, r);
+	/* It had that of another terminal. */
+	if (r->input == RUN_INPUT_TTY)
+		terminal_resize(r);
 	return stay(r);
 }
 

@@ -35,6 +35,7 @@ struct run {
 	void (*remember)(struct execctl *ctl, const struct run *r,
 	    const struct execd_start *start, bool attached);
 	bool forget; /* remove the record when it is closed */
+	bool kept;   /* the session waits for the command's end, and longer */
 
 	/* private */
 	const struct execd_start *start;
@@ -112,6 +113,8 @@ void run_hang_up(struct run *r);
 
 /* Does nothing unless the terminal is raw. Also runs at exit(3). */
 void terminal_restore(void);
+/* Gives the command's terminal the size of the user's. */
+void terminal_resize(struct run *r);
 /* False: the size is unknown. */
 bool terminal_size(unsigned int *rows, unsigned int *cols);
 
@@ -147,10 +150,9 @@ bool capture_text(const struct capture *c, struct buf *text);
 /* --- records.c ----------------------------------------------------------- */
 
 /*
- * Records of the commands that execctl started and that have not ended as far
- * as it knows. There is one file for each, in the user's own directory. Records
- * are needed because the protocol cannot list sessions, and only a client that
- * knows a session's id can resume it.
+ * Records of the commands that execctl started, as long as the server may have
+ * them. There is one file for each, in the user's own directory. They tell what
+ * a server does not: where a session is, and which command it was.
  */
 
 struct record {
@@ -160,6 +162,8 @@ struct record {
 	char *command;	   /* the argv, for display */
 	char *cookie; /* how a proxy finds the session's host; NULL: none */
 	bool tty;
+	bool kept;	    /* until the command has ended, and longer */
+	bool ended;	    /* the end of the command was told */
 	int64_t pid;	    /* of the attached execctl; 0: none */
 	int64_t started_ms; /* since 1970 */
 };
@@ -169,12 +173,51 @@ void record_clear(struct record *r);
  * --verbose. */
 void record_write(const struct execctl *ctl, const struct record *r);
 void record_remove(const char *session);
+/* The command has ended, and its user was told. The record stays if the server
+ * keeps the session: its output can be asked for again. */
+void record_end(const struct execctl *ctl, const char *session);
 /* Visits every record, oldest first. Returns 0 or -errno. */
 int record_each(void (*visit)(void *arg, const struct record *r), void *arg);
 /* Finds the record whose session begins with `prefix`. Returns 0, -ENOENT, or
  * -EEXIST if there are several. The caller clears *out. */
 int record_find(const char *prefix, struct record *out);
+/* Chooses the server of the record. Returns 0, or an exit status after a
+ * message. */
+int record_choose_server(struct execctl *ctl, const struct record *r);
 /* Tells whether an execctl on this machine is attached to the session now. */
 bool record_attached(const struct record *r);
+
+/* --- sessions.c ---------------------------------------------------------- */
+
+/*
+ * Which sessions the server has, and which commands a session.
+ */
+
+/* Visits every session of the identity, as session/list describes it (each
+ * with a sessionId), until the visitor returns false. *incomplete: some are
+ * missing. Returns 0, -ENOTSUP if the server cannot list them, or an exit
+ * status after a message. */
+int sessions_each(struct execctl *ctl,
+    bool (*visit)(void *arg, const struct json_value *session), void *arg,
+    bool *incomplete);
+
+/* Writes the address of the client that has the session into peer[], or "".
+ * Asks over a connection of its own. Returns false if nobody has it, or the
+ * server does not say. */
+bool session_holder(
+    struct execctl *ctl, const char *session, char *peer, size_t cap);
+
+/* Finds the one session that begins with `prefix', on the server of the command
+ * line, over a connection of its own. Returns 0, and *session is the caller's;
+ * or an exit status after a message. */
+int session_find(struct execctl *ctl, const char *prefix, char **session);
+
+/* Finds the newest command of the session that is connected. Returns 0, and
+ * *process is the caller's; or an exit status after a message. */
+int session_newest_process(struct execctl *ctl, char **process, bool *tty);
+
+/* A connection of its own, to the same server: to[] becomes what `ctl' is
+ * before it connects. The caller ends it with execctl_clear(). */
+void execctl_beside(struct execctl *to, const struct execctl *ctl);
 
 #endif

@@ -165,8 +165,8 @@ leave_soon(struct run *r)
 		timer_set(r->ctl, &r->terminated, TERMINATED_S * 1000);
 }
 
-static void
-resize(struct run *r)
+void
+terminal_resize(struct run *r)
 {
 	unsigned int rows, cols;
 
@@ -246,7 +246,7 @@ ready(void *arg)
 	if (signal == SIGCONT && is_raw)
 		set_raw();
 	if (signal == SIGCONT || signal == SIGWINCH)
-		resize(r);
+		terminal_resize(r);
 	else if (signal == SIGHUP && terminal_is_gone())
 		run_hang_up(r);
 	else if (signal != 0)
