@@ -21,9 +21,10 @@ static const char secrets[] = "~/.ssh"
 			      "\n-~/.config/gcloud"
 			      "\n-/etc/execd";
 
-/* Sockets of the system, and the tokens of execctl. A command with network
- * access and a token could start commands outside its sandbox. */
-#define HIDDEN "/run\n-~/.config/execd"
+/* Sockets of the system, the tokens of execctl, and the socket of `execd ctl`.
+ * A command with network access and a token could start commands outside its
+ * sandbox. */
+#define HIDDEN "/run\n-~/.config/execd\n-~/.local/state/execd"
 
 void
 sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets)

@@ -283,7 +283,7 @@ def test_effective_values_are_a_configuration(mode, user, directory):
     rules = out.split("[sandbox]\n")[1].split("[")[0]
     for line in ("mode = auto", "allow-unsandboxed = yes", "max-profile = full", "allow-network = yes",
                  "over-limit = refuse", "unix-sockets = deny", "nested-git = off", "tmp = host", "landlock-min-abi = 0",
-                 "landlock-only = no", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd"):
+                 "landlock-only = no", "max-file-size = 16G", "hide = /run\n\t-~/.config/execd\n\t-~/.local/state/execd"):
         assert f"{line}\n" in rules, (line, rules)
     keys = re.findall(r"KEY\(\"([a-z0-9-]+)\"", "".join(
         f.read_text() for f in [CONF / "base/sandbox_keys.def"]))

@@ -20,7 +20,7 @@ KEYS = {"id", "number", "identity", "user", "peer", "state", "ageMs", "detachedM
 
 
 def path_of(s, user):
-    return f"/run/execd/ctl.{s.pid}" if s.mode == "root" else f"/tmp/execd-{user.pw_uid}/ctl.{s.pid}"
+    return f"/run/execd/ctl.{s.pid}" if s.mode == "root" else f"{user.pw_dir}/.local/state/execd/ctl.{s.pid}"
 
 
 class Ctl:
@@ -447,6 +447,21 @@ def test_several_never_collide(user, directory, spawn, mode):
     assert f"execd {b.pid}," in ctl("status").stdout, "one that is gone counts nothing"
     spawn(env=env)
     assert not (runtime / f"execd/ctl.{a.pid}").exists(), "and its socket goes with the next start"
+
+
+def test_an_ordinary_users_is_not_in_tmp(user, directory, spawn, mode):
+    """There a command of a sandbox could have made one for `execd ctl` to find."""
+    if mode == "root":
+        pytest.skip("ONLY SINGLE-USER MODE IS TESTED: root's socket is in /run/execd")
+    env = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}
+    before = set(os.listdir("/tmp"))
+    s = spawn(env=env)
+    place = os.path.dirname(path_of(s, user))
+    assert place == f"{user.pw_dir}/.local/state/execd" and os.stat(place).st_mode & 0o7777 == 0o700
+    assert os.stat(path_of(s, user)).st_mode & 0o7777 == 0o600
+    assert not [n for n in set(os.listdir("/tmp")) - before if n == f"execd-{user.pw_uid}"]
+    r = subprocess.run(as_user(user, [str(EXECD), "ctl", "status"]), env=env, capture_output=True, text=True, timeout=30)
+    assert r.stdout.startswith("state: serving\n"), r
 
 
 def test_none_at_all(user, directory):

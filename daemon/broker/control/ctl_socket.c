@@ -41,6 +41,7 @@ int
 ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *home = getenv("HOME");
 	int n;
 
 	if (root)
@@ -48,9 +49,11 @@ ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root)
 		    directory, CTL_DIRECTORY_MAX, "%s", CTL_ROOT_DIRECTORY);
 	else if (runtime != NULL && runtime[0] == '/' && runtime[1] != '/')
 		n = snprintf(directory, CTL_DIRECTORY_MAX, "%s/execd", runtime);
+	else if (home != NULL && home[0] == '/' && home[1] != '/')
+		n = snprintf(
+		    directory, CTL_DIRECTORY_MAX, "%s" CTL_BELOW_HOME, home);
 	else
-		n = snprintf(directory, CTL_DIRECTORY_MAX, "/tmp/execd-%u",
-		    (unsigned)geteuid());
+		return -ENOENT;
 	return n >= CTL_DIRECTORY_MAX ? -ENAMETOOLONG : 0;
 }
 
@@ -120,6 +123,23 @@ ctl_directory_walk(const char *directory,
 		closedir(dir);
 }
 
+/* Makes what may be missing of CTL_BELOW_HOME, except its last name. */
+static void
+make_parents(const char *directory)
+{
+	static const char *const names[] = { "/.local", "/.local/state" };
+	size_t len = strlen(directory), below = strlen(CTL_BELOW_HOME);
+
+	if (len < below || strcmp(directory + len - below, CTL_BELOW_HOME) != 0)
+		return;
+	for (size_t i = 0; i < nitems(names); i++) {
+		_cleanup_free_ char *path = xasprintf(
+		    "%.*s%s", (int)(len - below), directory, names[i]);
+
+		mkdir(path, 0755); /* others keep their things there, too */
+	}
+}
+
 /* Makes an ordinary user's directory if it is missing. Root's execd makes its
  * own. Returns 0 or -errno. */
 static int
@@ -127,6 +147,7 @@ ctl_directory_make(const char *directory)
 {
 	int err;
 
+	make_parents(directory);
 	/* Another execd may make it at the same moment. */
 	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return -errno;
@@ -158,6 +179,7 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 	int err;
 
 	path[0] = '\0';
+	directory[0] = '\0';
 	if (c->control.socket != NULL) {
 		if (strcmp(c->control.socket, "none") != 0)
 			snprintf(path, CTL_PATH_MAX, "%s", c->control.socket);
@@ -173,7 +195,9 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
 		    directory, (int)spawn_root_pid());
 	else
-		log_warn(err, "there is no `execd ctl`: %s", directory);
+		log_warn(err, "there is no `execd ctl`: %s",
+		    directory[0] != '\0' ? directory
+					 : "XDG_RUNTIME_DIR or HOME is needed");
 	return err;
 }
 

@@ -82,8 +82,12 @@ int ctl_main(int argc, char **argv);
 #define CTL_DIRECTORY_MAX 96 /* with the NUL; a name still fits behind it */
 #define CTL_PATH_MAX	  108
 
+/* Never below /tmp, where anybody can make a socket and sandboxes write. */
+#define CTL_BELOW_HOME "/.local/state/execd"
+
 /* The directory of root's sockets, or of an ordinary user's: below
- * XDG_RUNTIME_DIR, or /tmp/execd-UID. Returns 0 or -ENAMETOOLONG. */
+ * XDG_RUNTIME_DIR, or else HOME. Returns 0, -ENAMETOOLONG, or -ENOENT if
+ * neither is set. */
 int ctl_directory(char directory[CTL_DIRECTORY_MAX], bool root);
 
 /* Checks that the directory exists, and that only its owner, root or ourselves,
