@@ -50,6 +50,25 @@ def test_its_init_gives_nothing_away(box):
     assert out == "alive\n", out
 
 
+INIT = """
+import struct
+buf = ctypes.create_string_buffer(struct.pack("QQ", 0, 0) * 64)
+for n, *args in ((302, 1, 7, buf, 0), (302, 1, 7, 0, buf), (144, 1, 0, buf), (142, 1, buf), (314, 1, buf, 0), (203, 1, 8, buf),
+                 (141, 0, 1, 19), (141, 1, 1, 19), (141, 2, 0, 19), (251, 1, 1, 0), (251, 2, 1, 0), (251, 3, 0, 0)):
+    print(n, call(n, *args))
+for n, *args in ((302, 0, 7, 0, buf), (203, 0, 8, struct.pack("Q", 1)), (141, 0, 0, 5), (251, 1, 0, 4 | 2 << 13), (141, 1, 0, 6)):
+    print("own", n, call(n, *args))
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="SKIPPED: these are the numbers of x86-64")
+def test_its_init_keeps_its_limits_and_its_priority(box):
+    """Limits, schedulers, processors, priorities: of the init, of its group, and of all its user's. One's own may be changed."""
+    lines = python(box, INIT).splitlines()
+    assert {x.split()[-1] for x in lines if not x.startswith("own")} == {"EPERM"}, lines
+    assert {x.split()[-1] for x in lines if x.startswith("own")} == {"0"}, lines
+
+
 def test_the_names_of_groups_do_not_show(box):
     """A cgroup namespace of its own: where it is in the host's tree is nobody's business."""
     paths = {line.split(":", 2)[2] for line in box("cat /proc/self/cgroup").splitlines()}

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/ioprio.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -17,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -209,6 +211,21 @@ static const struct row rows[] = {
 	SETID_FLAG(open, 1, O_CREAT, 2), SETID_FLAG(open, 1, TMPFILE_BIT, 2),
 	SETID_FLAG(openat, 2, O_CREAT, 3),
 	SETID_FLAG(openat, 2, TMPFILE_BIT, 3), ABSENT(openat2, NO_SETID),
+
+	/*
+	 * The init of the command's pid namespace, which has its user: a limit,
+	 * a scheduler or a priority could stop it from doing its work. A user's
+	 * or a group's priority is also init's.
+	 */
+	REFUSE_IF(prlimit64, ALWAYS, IS(0, 1)),
+	REFUSE_IF(sched_setscheduler, ALWAYS, IS(0, 1)),
+	REFUSE_IF(sched_setparam, ALWAYS, IS(0, 1)),
+	REFUSE_IF(sched_setattr, ALWAYS, IS(0, 1)),
+	REFUSE_IF(sched_setaffinity, ALWAYS, IS(0, 1)),
+	REFUSE_IF(setpriority, ALWAYS, IS(1, 1)),
+	REFUSE_IF(setpriority, ALWAYS, IS(0, PRIO_USER)),
+	REFUSE_IF(ioprio_set, ALWAYS, IS(1, 1)),
+	REFUSE_IF(ioprio_set, ALWAYS, IS(0, IOPRIO_WHO_USER)),
 
 	/*
 	 * gdb and setarch -R switch off address randomization for the programs
