@@ -375,7 +375,15 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 take_late(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	return nfds > 0 ? -EBADMSG : 0;
+	union {
+		struct control_keep keep;
+		struct control_list list;
+	} answer;
+
+	return nfds > 0 || control_get(packet, len, control_peek(packet, len),
+			       &answer) < 0
+		   ? -EBADMSG
+		   : 0;
 }
 
 static const struct runner_command {

@@ -19,7 +19,8 @@ const struct option_row global_options[] = {
 	    COMPLETES_FILE },
 	{ "connect-timeout", 0, "TIME", "how long connecting may take (10s)" },
 	{ "resume-timeout", 0, "TIME",
-	    "how long to try to resume a lost connection (75s)" },
+	    "how long to try to resume a lost connection (as long as "
+	    "the server keeps the session)" },
 	{ "silence-timeout", 0, "TIME",
 	    "how long a server may be silent until it counts as lost (15s)" },
 	{ "json", 'j', NULL, "write JSON, one object a line" },

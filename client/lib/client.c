@@ -254,7 +254,7 @@ calls_fail_all(struct execd_client *c)
 
 #define CONNECT_TIMEOUT_MS    10000
 #define INITIALIZE_TIMEOUT_MS 10000
-#define RESUME_TIMEOUT_MS     75000 /* a server keeps a session for 80 s */
+#define RESUME_TIMEOUT_MS     75000 /* the peer keeps a session for 80 s */
 #define SILENCE_TIMEOUT_MS    15000
 
 void
@@ -317,8 +317,6 @@ copy_options(struct execd_options *o)
 		o->initialize_timeout_ms = INITIALIZE_TIMEOUT_MS;
 	if (o->attached_timeout_ms == 0)
 		o->attached_timeout_ms = o->initialize_timeout_ms;
-	if (o->resume_timeout_ms == 0)
-		o->resume_timeout_ms = RESUME_TIMEOUT_MS;
 	if (o->silence_timeout_ms == 0)
 		o->silence_timeout_ms = SILENCE_TIMEOUT_MS;
 }
@@ -630,6 +628,14 @@ execd_client_lost_ms(const struct execd_client *c)
 {
 	/* Adds 1 so that the result is not 0 in the first millisecond. */
 	return c->lost_ms == 0 ? 0 : now_ms() - c->lost_ms + 1;
+}
+
+unsigned int
+execd_client_resume_ms(const struct execd_client *c)
+{
+	if (c->options.resume_timeout_ms > 0)
+		return c->options.resume_timeout_ms;
+	return c->detached_ttl_ms > 0 ? c->detached_ttl_ms : RESUME_TIMEOUT_MS;
 }
 
 /* --- Values of messages, for programs that do not include json.h -------- */

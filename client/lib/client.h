@@ -81,11 +81,13 @@ struct execd_client {
 	int64_t deadline_ms; /* of this step of connecting */
 	int64_t retry_ms;    /* next attempt, or next initialize; 0: none */
 	int64_t first_ms;    /* CONNECTING: when it began */
-	bool may_pass;	  /* nothing has started, and another try may succeed */
-	int64_t lost_ms;  /* when the connection was lost; 0: it is up */
-	int64_t heard_ms; /* when the last byte came */
-	int64_t alive_ms; /* when one came, or was seen to be taken */
-	bool asked;	  /* a ping was sent after the last byte came */
+	bool may_pass;	 /* nothing has started, and another try may succeed */
+	int64_t lost_ms; /* when the connection was lost; 0: it is up */
+	/* how long the server keeps the session then; 0: it does not say */
+	unsigned int detached_ttl_ms;
+	int64_t heard_ms;   /* when the last byte came */
+	int64_t alive_ms;   /* when one came, or was seen to be taken */
+	bool asked;	    /* a ping was sent after the last byte came */
 	int64_t doubted_ms; /* when nothing of that was seen; 0: not yet */
 	bool behind;	    /* bytes waited to be taken at the last look */
 	unsigned int attempts;

@@ -147,7 +147,9 @@ struct execd_options {
 	/* How long a first connection waits for a session that is attached to
 	 * another one; 0: initialize_timeout_ms. */
 	unsigned int attached_timeout_ms;
-	unsigned int resume_timeout_ms; /* 0: 75 s */
+	/* 0: as long as the server says that it keeps the session, up to a
+	 * day; or 75 s, if it does not say it */
+	unsigned int resume_timeout_ms;
 	/* After so long a silence of the server the connection counts as lost.
 	 * After half of it a ping is sent. 0: 15 s. */
 	unsigned int silence_timeout_ms;
@@ -231,6 +233,8 @@ int64_t execd_client_kept_ms(const struct execd_client *c);
 bool execd_client_can(const struct execd_client *c, const char *capability);
 /* Milliseconds since the connection was lost; 0 while it is up. */
 int64_t execd_client_lost_ms(const struct execd_client *c);
+/* Milliseconds for which a lost connection is tried to be resumed. */
+unsigned int execd_client_resume_ms(const struct execd_client *c);
 
 /* --- Requests --------------------------------------------------------------
  */

@@ -33,6 +33,9 @@
 
 #define ATTACHED_RETRY_MS 100 /* the server still sees the old connection */
 
+/* A server cannot make its client try for longer. */
+#define DETACHED_TTL_MAX_MS (24 * 3600 * 1000)
+
 /* Takes the steps that need no event. */
 static void advance(struct execd_client *c);
 
@@ -68,7 +71,7 @@ give_up(struct execd_client *c, enum execd_failure failure)
 		client_set_error(c,
 		    "the connection was lost and could not be resumed within "
 		    "%u s: %s",
-		    c->options.resume_timeout_ms / 1000, cause);
+		    execd_client_resume_ms(c) / 1000, cause);
 		failure = EXECD_FAILURE_LOST;
 	}
 	client_over(c, failure);
@@ -80,7 +83,7 @@ last_attempt_ms(const struct execd_client *c)
 {
 	return c->state == EXECD_CONNECTING
 		   ? c->first_ms + c->options.connect_timeout_ms
-		   : c->lost_ms + c->options.resume_timeout_ms;
+		   : c->lost_ms + execd_client_resume_ms(c);
 }
 
 /* Doubles with each attempt. */
@@ -482,6 +485,16 @@ keep_info(struct execd_client *c, const char *text, size_t len)
 	json_parse(&c->info, c->info_text, len);
 }
 
+static unsigned int
+detached_ttl(const struct json_value *result)
+{
+	int64_t ms = execd_json_number(json_get(result, "detachedTtl"), 0);
+
+	if (ms > DETACHED_TTL_MAX_MS)
+		return DETACHED_TTL_MAX_MS;
+	return ms > 0 ? (unsigned int)ms : 0;
+}
+
 static const char *
 check_session(const struct execd_client *c, const struct json_value *id)
 {
@@ -521,6 +534,7 @@ link_initialized(struct execd_client *c, const struct rpc_message *m,
 	}
 	if (c->session_id == NULL)
 		c->session_id = xstrndup(id->text.ptr, id->text.len);
+	c->detached_ttl_ms = detached_ttl(result);
 	keep_info(c, text, len);
 	/* Only the host of the session is worth coming back to. */
 	memcpy(c->cookie, c->offered, sizeof(c->cookie));

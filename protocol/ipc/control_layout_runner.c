@@ -21,6 +21,7 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_BOOL, control_session_config, record_input),
 	FIELD(FIELD_BOOL, control_session_config, record_required),
 	FIELD(FIELD_U64, control_session_config, record_max_bytes),
+	FIELD(FIELD_U32, control_session_config, detached_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, closed_ttl_ms),
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),

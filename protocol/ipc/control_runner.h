@@ -29,6 +29,7 @@ struct control_session_config {
 	bool record_input;
 	bool record_required; /* refuse terminals that cannot be recorded */
 	uint64_t record_max_bytes; /* of each recording */
+	uint32_t detached_ttl_ms;  /* how long it is kept without a client */
 	uint32_t closed_ttl_ms;	   /* how long a closed process is remembered */
 	/* from SIGTERM to SIGKILL at the session's end */
 	uint32_t kill_grace_ms;

@@ -145,6 +145,8 @@ method_initialize(struct request *r, const union method_params *p)
 	json_key_cstring(&w, "protocolVersion", "exec-server.v0");
 	if (r->client->watching)
 		json_key_bool(&w, "watching", true);
+	else if (!r->client->stdio)
+		json_key_u64(&w, "detachedTtl", s->config.detached_ttl_ms);
 	if (i->has_keep || s->keep.max_ms > 0)
 		write_keep(&w, s, refused);
 	reply_end(r->channel, &w);

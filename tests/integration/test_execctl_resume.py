@@ -121,10 +121,25 @@ def test_a_long_cut_is_told(ctl, proxy):
     proxy.refusing = True
     proxy.cut()
     line = p.stderr.readline().decode()
-    assert "the connection is lost" in line and "trying to resume" in line
+    assert "the connection is lost" in line and "trying to resume for 150 s" in line
     proxy.refusing = False
     assert p.wait(30) == 3
-    assert "resumed" in p.stderr.read().decode()
+    assert p.stderr.read() == b"execctl: resumed\n", "said once"
+
+
+def test_it_tries_as_long_as_the_server_keeps_the_session(spawn, directory):
+    """detachedTtl of the answer to initialize."""
+    s = spawn("--detached-ttl", "4s")
+    proxy = Proxy(s.url)
+    p = Execctl(directory, proxy.url).popen("run", "sh", "-c", "echo ready; sleep 100")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.refusing = True
+    proxy.cut()
+    assert "trying to resume for 4 s" in p.stderr.readline().decode()
+    s.wait_log("not resumed within 4000 ms")
+    assert p.wait(30) == 254
+    assert "could not be resumed within 4 s" in p.stderr.read().decode()
+    proxy.close()
 
 
 def test_when_it_cannot_resume_the_state_is_unknown(ctl, proxy):

@@ -253,6 +253,26 @@ def terminal():
         t.close()
 
 
+REPAINTS = """
+import os, signal
+signal.signal(signal.SIGWINCH, lambda *_: print("size", *os.get_terminal_size(), flush=True))
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_a_resumed_terminal_is_repainted(server, directory, terminal):
+    """Its size changes for a moment, and is then what it was."""
+    proxy = Proxy(server.url)
+    t = terminal(Execctl(directory, proxy.url), "run", "-t", "/usr/bin/python3", "-c", REPAINTS)
+    t.wait(b"ready")
+    proxy.cut()
+    t.wait(b"size 80 23\r\nsize 80 24\r\n")
+    t.child.kill()
+    proxy.close()
+
+
 @pytest.mark.parametrize("script, code", [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
 def test_restored_when_the_command_ends(ctl, terminal, script, code):
     t = terminal(ctl, "run", "-t", "sh", "-c", f"echo ready; read x; {script}")

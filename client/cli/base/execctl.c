@@ -521,8 +521,9 @@ tell_lost(void *arg)
 	struct execctl *ctl = arg;
 
 	ctl->told_lost = true;
-	execctl_say("the connection is lost (%s); trying to resume",
-	    execd_client_error(ctl->client));
+	execctl_say("the connection is lost (%s); trying to resume for %u s",
+	    execd_client_error(ctl->client),
+	    execd_client_resume_ms(ctl->client) / 1000);
 }
 
 /* The first connection will be tried again. A user who waits is told at once
@@ -553,6 +554,8 @@ on_state(void *arg, enum execd_state state)
 		ctl->told_lost = false;
 		execctl_say("resumed");
 	}
+	if (state == EXECD_READY && ctl->resumed != NULL)
+		ctl->resumed(ctl->notification_arg);
 }
 
 static void

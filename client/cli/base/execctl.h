@@ -67,7 +67,9 @@ struct execctl {
 	/* Called for requests of the server; NULL: they are refused. */
 	void (*on_request)(void *arg, uint64_t id, const char *method,
 	    const struct json_value *params);
-	void *notification_arg;	 /* of both */
+	/* Called when a lost connection was resumed. May be NULL. */
+	void (*resumed)(void *arg);
+	void *notification_arg;	 /* of all three */
 	const char *client_name; /* for the server; NULL: execctl */
 	bool told_lost;
 	unsigned int attempts; /* to make the first connection */

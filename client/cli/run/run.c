@@ -626,6 +626,8 @@ run_clear(struct run *r)
 	timer_remove(r->ctl, &r->deadline);
 	timer_remove(r->ctl, &r->giving_up);
 	timer_remove(r->ctl, &r->drained);
+	timer_remove(r->ctl, &r->repaint);
+	r->ctl->resumed = NULL;
 	output_clear(&r->out);
 	output_clear(&r->err);
 }
@@ -650,6 +652,8 @@ stay(struct run *r)
 {
 	int code = run_signals_begin(r);
 
+	r->ctl->resumed = run_repaint;
+	r->ctl->notification_arg = r;
 	if (code == 0)
 		code = run_input_begin(r);
 	if (code != 0) {

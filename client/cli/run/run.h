@@ -43,7 +43,7 @@ struct run {
 	struct source in, signals;
 	struct forward *forward; /* NULL: no forwarded ports */
 	bool pauses;		 /* its output is not taken */
-	struct timer deadline, giving_up, terminated, drained;
+	struct timer deadline, giving_up, terminated, drained, repaint;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
 	bool at_line_start, escaped; /* state of the escape ~. */
@@ -110,6 +110,9 @@ bool terminal_is_gone(void);
 /* The terminal is gone: the command gets SIGHUP, once, and all the time that it
  * takes; what it writes is dropped. */
 void run_hang_up(struct run *r);
+
+/* The connection was resumed: the command repaints its terminal. */
+void run_repaint(void *arg);
 
 /* Does nothing unless the terminal is raw. Also runs at exit(3). */
 void terminal_restore(void);

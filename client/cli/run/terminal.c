@@ -174,6 +174,31 @@ terminal_resize(struct run *r)
 		execd_process_resize(r->process, rows, cols);
 }
 
+/* So long the terminal has another size: a program that draws a screen looks
+ * at the size when SIGWINCH comes, and draws again if it has changed. */
+#define NUDGE_MS 100
+
+static void
+nudged(void *arg)
+{
+	terminal_resize(arg);
+}
+
+void
+run_repaint(void *arg)
+{
+	struct run *r = arg;
+	unsigned int rows, cols;
+
+	if (!r->started || r->done || !r->tty || r->read_only ||
+	    !terminal_size(&rows, &cols))
+		return;
+	execd_process_resize(r->process, rows > 1 ? rows - 1 : rows + 1, cols);
+	r->repaint.fire = nudged;
+	r->repaint.arg = r;
+	timer_set(r->ctl, &r->repaint, NUDGE_MS);
+}
+
 /* Leaves if the command cannot get the signal: the connection is lost, or
  * execctl only watches or reads. */
 static bool

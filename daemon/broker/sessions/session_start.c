@@ -333,6 +333,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 		.record_input = s->identity->record.input,
 		.record_required = s->identity->record.required,
 		.record_max_bytes = s->identity->record.max_bytes,
+		.detached_ttl_ms = l->detached_ttl_ms,
 		.closed_ttl_ms = l->closed_ttl_ms,
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
