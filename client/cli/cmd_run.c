@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "execctl.h"
 #include "run.h"
+#include "terminal_modes.h"
 
 const struct option_row run_options[] = {
 	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },
@@ -53,6 +54,7 @@ struct job {
 	char *cwd;
 	char **env;	    /* owned, with its strings */
 	const char **hosts; /* owned */
+	uint8_t modes[TERMINAL_MODES_MAX];
 	struct buf sandbox;
 };
 
@@ -192,6 +194,8 @@ take_terminal(struct execctl *ctl, struct job *j)
 
 	s->tty = true;
 	s->term = getenv("TERM") ? getenv("TERM") : "dumb";
+	s->modes_len = terminal_modes(j->modes);
+	s->modes = s->modes_len > 0 ? j->modes : NULL;
 	if (!terminal_size(&rows, &cols))
 		return;
 	s->rows = rows;

@@ -9,6 +9,7 @@
 
 #define CAN_CLOSE_STDIN	       "processCloseStdin"
 #define CAN_RESIZE	       "processResize"
+#define CAN_MODES	       "processTerminalModes"
 #define CAN_SIGNAL_TARGET      "processSignalTarget"
 #define CAN_TERMINATE_GRACEFUL "processTerminateGraceful"
 #define CAN_TIMEOUT	       "processTimeout"

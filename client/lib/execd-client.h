@@ -315,7 +315,11 @@ struct execd_start {
 	bool pipe_stdin;
 	unsigned int rows, cols; /* of the tty; 0: the server's default */
 	const char *term;	 /* TERM of the tty, unless env has one */
-	uint64_t timeout_ms;	 /* 0: none; needs the server's support */
+	/* Its modes, encoded as in RFC 4254 section 8; NULL: the server's
+	 * default, as with a server that cannot set them. */
+	const void *modes;
+	size_t modes_len;
+	uint64_t timeout_ms; /* 0: none; needs the server's support */
 	const char *sandbox; /* JSON text of a sandbox context; NULL: none */
 	/* The patterns of hosts that are all of the network the command has,
 	 * ends with NULL; NULL: as the sandbox says. Needs the server's

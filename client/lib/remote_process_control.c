@@ -167,6 +167,8 @@ write_terminal(struct json_writer *w, const struct execd_client *c,
     const struct execd_start *s)
 {
 	json_key_bool(w, "tty", s->tty);
+	if (s->tty && s->modes != NULL && execd_client_can(c, CAN_MODES))
+		json_key_base64(w, "terminalModes", s->modes, s->modes_len);
 	if (!s->tty || s->rows == 0 || s->cols == 0 ||
 	    !execd_client_can(c, CAN_RESIZE))
 		return;

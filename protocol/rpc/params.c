@@ -39,6 +39,27 @@ decode_env_policy(
 		args_fail(a, "%s", in.error);
 }
 
+/*
+ * Checks the encoding of RFC 4254 section 8: numbers with 4 bytes each, until 0
+ * or a number of which nobody knows what follows.
+ */
+static void
+check_modes(struct args *a, struct slice modes)
+{
+	const uint8_t *p = (const uint8_t *)modes.ptr;
+	size_t len = modes.len;
+
+	if (len > TTY_MODES_MAX_BYTES)
+		args_fail(a, "terminalModes must have at most %d bytes",
+		    TTY_MODES_MAX_BYTES);
+	for (; len > 0 && *p != 0 && *p < 160; p += 5, len -= 5) {
+		if (len >= 5)
+			continue;
+		args_fail(a, "terminalModes are cut off");
+		return;
+	}
+}
+
 /* A process without a terminal has no terminal size and no terminal name.
  * Params that set them are an error. */
 static void
@@ -47,9 +68,15 @@ decode_terminal(struct args *a, struct process_start_params *s)
 	uint64_t rows = args_opt_range(a, "rows", 1, TTY_SIZE_MAX, 0);
 	uint64_t cols = args_opt_range(a, "cols", 1, TTY_SIZE_MAX, 0);
 
+	bool has_modes =
+	    args_opt_base64(a, "terminalModes", &s->terminal_modes);
+
 	s->has_term = args_opt_string(a, "term", &s->term);
-	if (!s->tty && args_end(a) == 0 && (rows || cols || s->has_term))
-		args_fail(a, "rows, cols and term need tty");
+	if (!s->tty && args_end(a) == 0 &&
+	    (rows || cols || s->has_term || has_modes))
+		args_fail(a, "rows, cols, term and terminalModes need tty");
+	if (has_modes && args_end(a) == 0)
+		check_modes(a, s->terminal_modes);
 	s->rows = (uint16_t)(rows ? rows : TTY_ROWS);
 	s->cols = (uint16_t)(cols ? cols : TTY_COLS);
 }

@@ -70,6 +70,9 @@ struct env_policy {
 #define TTY_COLS     80
 #define TTY_SIZE_MAX 65535
 
+/* The longest terminalModes: RFC 4254 has 160 numbers at most. */
+#define TTY_MODES_MAX_BYTES 1024
+
 struct process_start_params {
 	struct slice process_id;
 	const struct json_value *argv; /* strings; may be empty */
@@ -79,6 +82,7 @@ struct process_start_params {
 	uint16_t rows, cols; /* only with tty */
 	bool has_term;	     /* only with tty */
 	struct slice term;
+	struct slice terminal_modes; /* only with tty; empty: not given */
 	bool pipe_stdin;
 	bool has_arg0;
 	struct slice arg0;

@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -26,6 +27,7 @@
 #include "process_tree.h"
 #include "program.h"
 #include "sandbox.h"
+#include "terminal_modes.h"
 #include "util.h"
 
 /* Stack of the child until exec. */
@@ -92,18 +94,33 @@ open_slave(int master)
 }
 
 static int
+set_modes(int slave, struct slice modes)
+{
+	struct termios t;
+
+	if (modes.len == 0)
+		return 0;
+	if (tcgetattr(slave, &t) < 0)
+		return -errno;
+	terminal_modes_take(&t, modes.ptr, modes.len);
+	return tcsetattr(slave, TCSANOW, &t) < 0 ? -errno : 0;
+}
+
+static int
 open_tty(const struct spawn_request *r, struct spawn_result *res,
     struct child_ends *c)
 {
 	struct winsize ws = { .ws_row = r->rows, .ws_col = r->cols };
+	int err;
 
 	res->out = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (res->out < 0 || grantpt(res->out) < 0 || unlockpt(res->out) < 0 ||
 	    ioctl(res->out, TIOCSWINSZ, &ws) < 0)
 		return -errno;
 	c->out = open_slave(res->out);
-	if (c->out < 0)
-		return c->out;
+	err = c->out < 0 ? c->out : set_modes(c->out, r->modes);
+	if (err < 0)
+		return err;
 	res->in = fcntl(res->out, F_DUPFD_CLOEXEC, 3);
 	return res->in < 0 ? -errno : 0;
 }

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "util.h"
+
 struct group;
 struct sandbox;
 
@@ -26,6 +28,7 @@ struct spawn_request {
 	const char *instead;
 	bool tty;
 	unsigned short rows, cols; /* tty */
+	struct slice modes;	   /* tty: as of terminal_modes.h */
 	bool pipe_stdin;
 	bool parent_death_signal; /* set it: no pid namespace would kill it */
 	uint64_t mark;		  /* process_tree.h; 0: none */

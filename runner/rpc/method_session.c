@@ -43,6 +43,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		/* of execd only */
 		"processCloseStdin",
 		"processResize",
+		"processTerminalModes",
 		"processWait",
 		"processSnapshot",
 		"processList",

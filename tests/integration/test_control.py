@@ -57,8 +57,31 @@ def test_a_terminal_begins_with_the_size_and_name_it_is_given(client):
     r = client.run_sh("b", "stty size; echo ${TERM-none}", tty=True, cols=7)
     assert r.pty == "24 7\r\nnone\r\n"
     assert client.start("c", ["true"], rows=1)["error"] == \
-        {"code": -32602, "message": "rows, cols and term need tty"}
+        {"code": -32602, "message": "rows, cols, term and terminalModes need tty"}
     assert client.start("d", ["true"], tty=True, term="a\0b")["error"]["code"] == -32603
+
+
+READ_ONLY = {"windowsSandboxLevel": "disabled", "permissions": {
+    "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+        {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
+# RFC 4254 section 8: VERASE ^H, VINTR none, ECHO off, IUTF8 on, a speed, a number of nobody, the end
+MODES = b64(bytes([3, 0, 0, 0, 8, 1, 0, 0, 0, 255, 53, 0, 0, 0, 0, 42, 0, 0, 0, 1, 128, 0, 0, 150, 0, 150, 1, 2, 3, 4, 0]))
+
+
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["plain", "sandboxed"])
+def test_a_terminal_begins_with_the_modes_it_is_given(client, sandboxed, request):
+    more = {}
+    if sandboxed:
+        request.getfixturevalue("sandboxes")
+        more = {"sandbox": READ_ONLY}
+    words = client.run_sh("a", "stty -a", tty=True, terminalModes=MODES, **more).pty.replace(";", " ;").split()
+    assert "iutf8" in words and "-echo" in words and "icanon" in words and "onlcr" in words
+    assert words[words.index("erase") + 2] == "^H" and words[words.index("intr") + 2] == "<undef>"
+    assert words[words.index("kill") + 2] == "^U", "as the kernel makes it"
+    words = client.run_sh("b", "stty -a", tty=True, **more).pty.replace(";", " ;").split()
+    assert "-iutf8" in words and words[words.index("erase") + 2] == "^?"
+    assert client.start("c", ["true"], tty=True, terminalModes=b64(b"\3\0\0"))["error"] == \
+        {"code": -32602, "message": "terminalModes are cut off"}
 
 
 def test_a_repeated_start_is_answered_and_not_repeated(spawn, directory):

@@ -187,11 +187,13 @@ def test_the_network_is_cut_under_a_shell(server, directory, tmux):
 class Terminal:
     """A pseudo terminal with execctl on it; tells what mode it is in."""
 
-    def __init__(self, ctl, *args, controlling=False, under=()):
+    def __init__(self, ctl, *args, controlling=False, under=(), modes=()):
         """Under another program: it is the session's leader, and execctl its child."""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.slave = slave
+        if modes:
+            subprocess.run(["stty", *modes], stdin=slave, check=True)
         self.before = termios.tcgetattr(slave)
         take = (lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if controlling or under else None
         self.child = subprocess.Popen([*under, str(EXECCTL), *args], stdin=slave, stdout=slave, stderr=slave, env=ctl.env,
@@ -321,6 +323,16 @@ def test_raw_again_after_a_stop(ctl, terminal):
     poll(t.is_raw, what="raw mode")
     os.write(t.master, b"\r")
     assert t.ended() == 3
+
+
+def test_the_modes_of_the_users_terminal(ctl, terminal):
+    """What is typed is erased by the user's key, and a letter of two bytes at once."""
+    t = terminal(ctl, "run", "-t", "sh", "-c", "stty -a; echo ready; read x; printf %s \"$x\" | od -An -tx1", modes=["iutf8", "erase", "^H"])
+    t.wait(b"ready\r\n")
+    assert b"erase = ^H;" in t.seen and re.search(rb"\biutf8", t.seen) and b"-iutf8" not in t.seen
+    os.write(t.master, "aé\b\r".encode())
+    t.wait(b" 61\r\n")
+    assert t.ended() == 0
 
 
 JOBS = {"quiet": "sleep 1000.{} &", "in-a-session": "setsid sleep 1000.{} &", "disowned": "sleep 1000.{} & disown",

@@ -87,6 +87,7 @@ static const struct field {
 	{ "process/start", "rows", "1", SIZE, OPTIONAL },
 	{ "process/start", "cols", "1", SIZE, OPTIONAL },
 	{ "process/start", "term", "\"t\"", STRING, OPTIONAL },
+	{ "process/start", "terminalModes", "\"AA==\"", BASE64, OPTIONAL },
 	{ "process/read", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/read", "afterSeq", "1", U64, OPTIONAL },
 	{ "process/read", "maxBytes", "1", U64, OPTIONAL },

@@ -22,6 +22,7 @@
 #define X16	"xxxxxxxxxxxxxxxx"
 #define X64	X16 X16 X16 X16
 #define LONG_ID X64 X64 X64 X64 /* just not too long */
+#define MODES	LONG_ID LONG_ID LONG_ID LONG_ID LONG_ID LONG_ID /* 1152 bytes */
 #define ID	"{\"processId\":\"p\""
 
 static void
@@ -40,6 +41,8 @@ show_start(struct json_writer *w, const union method_params *p)
 	json_u64(w, s->cols);
 	if (s->has_term)
 		show_slice(w, s->term);
+	if (s->terminal_modes.len > 0)
+		json_u64(w, s->terminal_modes.len);
 }
 
 static void
@@ -195,6 +198,10 @@ static const struct value_row value_rows[] = {
 	{ "process/start", show_start,
 	    START("true", ",\"rows\":1,\"cols\":65535,\"term\":\"\""),
 	    "[1,65535,\"\"]" },
+	{ "process/start", show_start,
+	    START("true", ",\"terminalModes\":\"AwAAAAgA\""), "[24,80,6]" },
+	{ "process/start", show_start,
+	    START("true", ",\"terminalModes\":\"oA==\""), "[24,80,1]" },
 	{ "process/start", show_timeout, START("true", ""), "[false,0]" },
 	{ "process/start", show_timeout, START("true", ",\"timeoutMs\":0"),
 	    "[true,0]" },
@@ -319,11 +326,19 @@ static const struct error_row {
 	{ "process/start", START("true", ",\"cols\":65536"),
 	    "cols must be between 1 and 65535" },
 	{ "process/start", START("false", ",\"rows\":1"),
-	    "rows, cols and term need tty" },
+	    "rows, cols, term and terminalModes need tty" },
 	{ "process/start", START("false", ",\"cols\":1"),
-	    "rows, cols and term need tty" },
+	    "rows, cols, term and terminalModes need tty" },
 	{ "process/start", START("false", ",\"term\":\"xterm\""),
-	    "rows, cols and term need tty" },
+	    "rows, cols, term and terminalModes need tty" },
+	{ "process/start", START("false", ",\"terminalModes\":\"AA==\""),
+	    "rows, cols, term and terminalModes need tty" },
+	{ "process/start", START("true", ",\"terminalModes\":\"AwAAAA==\""),
+	    "terminalModes are cut off" },
+	{ "process/start", START("true", ",\"terminalModes\":\"AwAAAAgq\""),
+	    "terminalModes are cut off" },
+	{ "process/start", START("true", ",\"terminalModes\":\"" MODES "\""),
+	    "terminalModes must have at most 1024 bytes" },
 	{ "process/signal", ID ",\"signal\":\"TERM\"}",
 	    "unknown variant `TERM`, expected `interrupt`" },
 	{ "process/signal",

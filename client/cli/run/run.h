@@ -118,6 +118,9 @@ void run_repaint(void *arg);
 void terminal_restore(void);
 /* Gives the command's terminal the size of the user's. */
 void terminal_resize(struct run *r);
+/* Returns the modes of standard input in text[TERMINAL_MODES_MAX]
+ * (terminal_modes.h), or 0 if it is no terminal. */
+size_t terminal_modes(uint8_t *text);
 /* False: the size is unknown. */
 bool terminal_size(unsigned int *rows, unsigned int *cols);
 

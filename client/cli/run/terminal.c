@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capabilities.h"
+#include "terminal_modes.h"
 
 static struct termios saved;
 static bool is_raw;
@@ -50,6 +51,15 @@ terminal_restore(void)
 		return;
 	is_raw = false;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
+}
+
+size_t
+terminal_modes(uint8_t *text)
+{
+	struct termios t;
+
+	return tcgetattr(STDIN_FILENO, &t) < 0 ? 0
+					       : terminal_modes_put(&t, text);
 }
 
 bool

@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "children.h"
@@ -253,12 +254,15 @@ open_slave(int master)
 }
 
 static int
-copy_size(int from, int to)
+copy_size_and_modes(int from, int to)
 {
 	struct winsize size;
+	struct termios modes;
 
 	return ioctl(from, TIOCGWINSZ, &size) < 0 ||
-		       ioctl(to, TIOCSWINSZ, &size) < 0
+		       ioctl(to, TIOCSWINSZ, &size) < 0 ||
+		       tcgetattr(from, &modes) < 0 ||
+		       tcsetattr(to, TCSANOW, &modes) < 0
 		   ? -errno
 		   : 0;
 }
@@ -266,7 +270,7 @@ copy_size(int from, int to)
 /*
  * Mounts a new /dev/pts in the mount namespace of the calling command, opens a
  * terminal there and puts it into stdio[]. Its name is valid only in there, and
- * no other command can open it. The size is copied from the terminal in
+ * no other command can open it. Size and modes are copied from the terminal in
  * stdio[0]. The master is sent through the socket `to` with one byte. Makes
  * only system calls. Returns 0 or -errno.
  */
@@ -280,7 +284,7 @@ inside_terminal(int stdio[3], int to)
 	master = open("/dev/pts/ptmx", SLAVE_FLAGS | O_NONBLOCK);
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &locked) < 0)
 		return -errno;
-	err = copy_size(stdio[0], master);
+	err = copy_size_and_modes(stdio[0], master);
 	slave = err < 0 ? err : open_slave(master);
 	if (slave < 0)
 		return slave;
