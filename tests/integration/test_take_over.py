@@ -3,7 +3,7 @@
 import base64
 
 import pytest
-from conftest import digest
+from conftest import digest, kill, poll
 from test_audit import events
 
 
@@ -102,3 +102,19 @@ def test_nobody_is_lost_in_between(two):
     b.write("p", "still\n", "second")
     b.wait_output("p", "still\n")
     b.terminate("p")
+
+
+def test_a_connection_of_the_front_end_before(two):
+    """A front-end counts its connections from one. The session's former one is not who has the same number now."""
+    s = two
+    a = s.connect(token="a").ready()
+    for _ in range(2):
+        front = s.frontend()
+        kill(front)
+        a.wait_closed()
+        poll(lambda front=front: s.frontend() != front, what="another front-end")
+        a = s.connect(token="a").ready(resumeSessionId=a.session_id)
+    a.drop()
+    poll(lambda: s.log.count(f"session {a.session_id[:8]}: detached") == 3, what="line of the log")
+    assert s.connect(token="a").ready(resumeSessionId=a.session_id).run("x", ["/bin/echo", "x"]).stdout == "x\n"
+    assert "broker: " not in s.log

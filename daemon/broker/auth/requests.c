@@ -428,12 +428,23 @@ lose_session(struct broker *m, uint32_t conn)
 	g->end = CHANNEL_END_REPLACED;
 }
 
+/* Returns the number of the connection that has the session, or 0. The last one
+ * of a detached session may have been a former front-end's: this one gives the
+ * same numbers again. */
+static uint32_t
+conn_of(const struct session *s)
+{
+	return s != NULL && s->state == SESSION_STATE_ATTACHED
+		   ? s->attachment.conn
+		   : 0;
+}
+
 static enum session_result
 resume(struct broker *m, const struct request *q, struct grant *g)
 {
 	const struct control_resume *r = &q->resume;
 	const struct session *s = session_of_id(m->sessions, r->session_id);
-	uint32_t before = s != NULL ? s->attachment.conn : 0;
+	uint32_t before = conn_of(s);
 	enum session_result result;
 
 	if (is_barred(m, g, s))
