@@ -12,12 +12,13 @@ import pytest
 from certificates import lend
 from conftest import digest, is_alive, kill, poll
 from execctl import Execctl, Proxy
-from execd_client import Closed, frame
+from execd_client import Closed, frame, upgrade
 from test_auth import KEY, jwt, part, status
 from test_broker import ALL, COUNT, replaced, so_far, whole
 from test_ctl import Ctl
 from test_jwks import AUDIENCE, ISSUER, Key, write_set
 from test_operators import scrape
+from test_tls import Authority
 
 EXPIRED = "expired websocket jwt"
 REFUSED = (401, EXPIRED)
@@ -29,15 +30,13 @@ def long_token(**claims):
     return jwt(exp=int(time.time()) + HOUR, **{"iss": "me", "sub": "alice", **claims})
 
 
-def expire():
-    """An `exp` of now, when it is over. The servers here have no skew, and their clock shows a tick less at times."""
-    exp = int(time.time())
-    poll(lambda: time.time() > exp + 1.1, what="the next second")
-    return exp
+def past():
+    """An `exp` for a token that has expired: the servers here have no skew."""
+    return int(time.time()) - 5
 
 
 def just_expired(**claims):
-    return jwt(exp=expire(), **{"iss": "me", "sub": "alice", **claims})
+    return jwt(exp=past(), **{"iss": "me", "sub": "alice", **claims})
 
 
 def text(user, directory, tokens="issuer = me\n", listener="", identity="token-subject = alice bob\n", more=""):
@@ -141,9 +140,10 @@ def messages(own, foreign):
     }
 
 
-def test_nothing_else(server, directory):
+@pytest.mark.parametrize("hand_over", ["yes", "no"])
+def test_nothing_else(server, directory, hand_over):
     """What comes instead of the resumption closes the connection, and says nothing of sessions."""
-    s = server()
+    s = server(listener=f"hand-over = {hand_over}\n")
     own, foreign = s.connect(token=long_token()).ready(), s.connect(token=long_token(sub="bob")).ready()
     own.sh("p", "sleep 1000")
     expired = just_expired()
@@ -202,7 +202,7 @@ def test_as_before_without_a_session(server, user, directory):
     ours = {"aud": "you"}
     assert status(s, "Bearer " + just_expired(**ours)) == REFUSED, "nobody has one"
     c = s.connect(token=long_token(**ours)).ready()
-    exp = int(time.time())
+    exp = past()
     expired = just_expired(**ours)
     assert status(s, "Bearer " + expired) == (101, "")
     for what, token in {
@@ -233,7 +233,7 @@ def test_another_issuer_with_the_same_subject(server):
     s = server("", identity="token-subject = *\n")
     c = s.connect(token=long_token(iss="one")).ready()
     n = s.connect(token=jwt(exp=int(time.time()) + HOUR)).ready()
-    exp = int(time.time())
+    exp = past()
     one = just_expired(iss="one")
     for claims in ({"iss": "two"}, {"iss": "One"}, {"iss": ""}, {"iss": None}, {}):
         assert status(s, "Bearer " + jwt(exp=exp, sub="alice", **claims)) == REFUSED, claims
@@ -248,8 +248,7 @@ def test_another_issuer_with_the_same_subject(server):
     # Subjects that are no names are not told apart, so they are nobody.
     for sub in "x" * 1024, 7, "a\0b":
         s.connect(token=jwt(exp=int(time.time()) + HOUR, iss="three", sub=sub)).ready()
-    exp = int(time.time())
-    just_expired()
+    exp = past()
     for sub in "x" * 1024, "x" * 1025, 7, "a\0b", "", None:
         assert status(s, "Bearer " + jwt(exp=exp, iss="three", sub=sub)) == REFUSED, sub
 
@@ -266,22 +265,33 @@ def test_another_identity_with_the_session(server, user):
     assert status(s, "Bearer " + just_expired()) == REFUSED
 
 
-def test_it_expired_before_the_session_began(server):
-    """An old token of the same subject is not that of the client that works in the session."""
-    s = server()
-    old = jwt(exp=int(time.time()) - 2, iss="me", sub="alice")
+def test_it_has_been_expired_for_longer_than_a_session_lives(server):
+    """Nobody who works in a session can have such a token. Others of the same subject may: they are in logs of the past."""
+    s = server(identity="token-subject = alice\nsession-deadline = 100s\n")
+    old, new = (jwt(exp=int(time.time()) - n, iss="me", sub="alice") for n in (200, 50))
     c = s.connect(token=long_token()).ready()
-    assert status(s, "Bearer " + old) == REFUSED
-    new = just_expired()
-    assert status(s, "Bearer " + new) == (101, "")
-    later = s.connect(token=long_token()).ready()
-    detached(s, later)
-    again = s.connect(token=new)
-    again.post("initialize", {"clientName": "x", "resumeSessionId": later.session_id})
-    assert again.wait_closed() == CLOSED, "it began when the token had expired"
+    for _ in range(2):
+        assert status(s, "Bearer " + old) == REFUSED
+        detached(s, c)
+        # Who resumes with an expired token does not take the session further back.
+        c = s.connect(token=new).ready(resumeSessionId=c.session_id)
+
+
+def test_how_long_a_session_lives(server):
+    """Without a session-deadline it is max-detached-ttl, or detached-ttl, which does not depend on its clients."""
+    s = server(identity="token-subject = alice\nmax-detached-ttl = 1000s\n", more="[limits]\ndetached-ttl = 10s\n")
+    c = s.connect(token=long_token()).ready()
+    assert status(s, "Bearer " + jwt(exp=1, iss="me", sub="alice")) == REFUSED
+    assert status(s, "Bearer " + jwt(exp=-2 ** 63, iss="me", sub="alice")) == REFUSED
+    now = int(time.time())
+    assert status(s, "Bearer " + jwt(exp=now - 1100, iss="me", sub="alice")) == REFUSED
     detached(s, c)
-    s.connect(token=new).ready(resumeSessionId=c.session_id)
-    assert status(s, "Bearer " + old) == REFUSED, "who resumes does not take the session further back"
+    c = s.connect(token=jwt(exp=now - 900, iss="me", sub="alice")).ready(resumeSessionId=c.session_id)
+    s.reload(s.path.read_text().replace("1000s", "100s"), "adopted, of a")
+    c.wait_closed()
+    replaced(s, None)
+    assert status(s, "Bearer " + jwt(exp=now - 900, iss="me", sub="alice")) == REFUSED
+    back(s, jwt(exp=now - 50, iss="me", sub="alice"), c)
 
 
 def test_the_session_has_an_end(server):
@@ -289,7 +299,9 @@ def test_the_session_has_an_end(server):
     s = server(identity="token-subject = alice\nsession-deadline = 3s\n")
     c = s.connect(token=long_token()).ready()
     c.sh("p", "sleep 1000")
-    expired = just_expired()
+    exp = int(time.time())
+    poll(lambda: time.time() > exp + 1.1, what="the next second")   # time(2) may show a tick less
+    expired = jwt(exp=exp, iss="me", sub="alice")
     detached(s, c)
     c = s.connect(token=expired).ready(resumeSessionId=c.session_id)
     assert c.wait_closed()["reason"] == "session ended: its session-deadline was reached"
@@ -324,13 +336,11 @@ def test_a_session_of_another_credential(server):
     """Who was let in by something else has no token; who came last has the session."""
     s = server(identity=f"token-subject = alice\ntoken-sha256 = {digest('t')}\n")
     c = s.connect(token="t").ready()
-    before = just_expired()
-    assert status(s, "Bearer " + before) == REFUSED
+    assert status(s, "Bearer " + just_expired()) == REFUSED
     detached(s, c)
     c = s.connect(token=long_token()).ready(resumeSessionId=c.session_id)
     expired = just_expired()
     assert status(s, "Bearer " + expired) == (101, "")
-    assert status(s, "Bearer " + before) == REFUSED, "it had no session while it was valid"
     detached(s, c)
     s.connect(token="t").ready(resumeSessionId=c.session_id)
     assert status(s, "Bearer " + expired) == REFUSED
@@ -343,9 +353,9 @@ def test_programs_are_replaced(server, who):
     c, bob = s.connect(token=long_token()).ready(), s.connect(token=long_token(sub="bob")).ready()
     c.sh("p", COUNT)
     for _ in range(2):
-        expired, old = just_expired(), s.broker
+        expired, old, front = just_expired(), s.broker, s.frontend()
         if who == "front-end":
-            kill(s.frontend())
+            kill(front)
         elif who == "broker":
             kill(old)
         else:
@@ -353,6 +363,7 @@ def test_programs_are_replaced(server, who):
         c.wait_closed()
         if who != "front-end":
             replaced(s, old)
+        poll(lambda front=front: s.frontend() != front, what="another front-end")
         c = back(s, expired, c)
     assert whole(c) == (ALL, 0)
     c = s.connect(token=just_expired())
@@ -381,6 +392,92 @@ def test_a_runner_that_has_not_answered(server, mode):
     back(s, expired, c)
 
 
+# --- more of what a hostile client does --------------------------------------
+
+def test_with_the_upgrade(server):
+    """What comes in one packet with it is read when the verdict is there."""
+    s = server()
+    own, foreign = s.connect(token=long_token()).ready(), s.connect(token=long_token(sub="bob")).ready()
+    detached(s, own)
+    for message in messages(own.session_id, foreign.session_id).values():
+        c = s.connect(token=just_expired(), handshake=False)
+        c.sock.sendall(upgrade(f"Authorization: Bearer {just_expired()}\r\n") + frame(1, json.dumps(message).encode()) * 3)
+        data = b""
+        while piece := c.sock.recv(4096):
+            data += piece
+        head, rest = data.split(b"\r\n\r\n", 1)
+        assert head.startswith(b"HTTP/1.1 101 ") and rest == b"\x88" + bytes([2 + len(EXPIRED)]) + b"\x03\xf0" + EXPIRED.encode()
+    assert s.log.count(": opened for a") == 2 and ": resumed" not in s.log
+    s.connect(token=just_expired()).ready(resumeSessionId=own.session_id)
+
+
+def test_its_session_ends_meanwhile(server, user):
+    """The reason is told to nobody whose token has expired."""
+    s = server()
+    c = s.connect(token=long_token()).ready()
+    waiting = s.connect(token=just_expired())
+    Ctl(s, user)("kill", c.session_id, "--reason", "a secret")
+    s.wait_log(f"session {c.session_id[:8]}: ended")
+    waiting.post("initialize", {"clientName": "x", "resumeSessionId": c.session_id})
+    assert waiting.wait_closed() == CLOSED and waiting.messages == []
+    valid = s.connect(token=long_token())
+    assert "a secret" in valid.error("initialize", {"clientName": "x", "resumeSessionId": c.session_id})[1]
+
+
+def test_another_token_takes_its_session_meanwhile(server):
+    """The session is then the other's, also for a connection that came before."""
+    s = server()
+    c = s.connect(token=long_token()).ready()
+    waiting = s.connect(token=just_expired())
+    detached(s, c)
+    bob = s.connect(token=long_token(sub="bob")).ready(resumeSessionId=c.session_id)
+    detached(s, bob)
+    waiting.post("initialize", {"clientName": "x", "resumeSessionId": c.session_id})
+    assert waiting.wait_closed() == CLOSED
+    assert status(s, "Bearer " + just_expired()) == REFUSED
+    s.connect(token=just_expired(sub="bob")).ready(resumeSessionId=c.session_id)
+
+
+def test_who_waits_is_closed(server):
+    """Nobody keeps a connection by a token that has expired."""
+    s = server(more="[limits]\npre-auth-deadline = 1s\n")
+    c = s.connect(token=long_token()).ready()
+    waiting = s.connect(token=just_expired())
+    assert waiting.wait_closed() == {"code": 1008, "reason": "no session was initialized in time"} and c.closed is None
+
+
+def test_a_drained_server(server, user):
+    """It takes nothing new, and whoever is late may go on."""
+    s = server()
+    c = s.connect(token=long_token()).ready()
+    detached(s, c)
+    Ctl(s, user)("drain")
+    new = s.connect(token=just_expired())
+    new.post("initialize", {"clientName": "x"})
+    assert new.wait_closed() == CLOSED
+    s.connect(token=just_expired()).ready(resumeSessionId=c.session_id)
+
+
+@pytest.mark.parametrize("kind", ["tls", "unix"])
+def test_other_transports(configured, user, directory, kind):
+    tls = None
+    if kind == "tls":
+        ca = Authority(directory)
+        base, tls = ca.issue("server", group=user.pw_gid), ca.client()
+        listener = f"address = wss://127.0.0.1:0\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
+    else:
+        listener = f"address = unix:{directory}/sock\nmode = 0666\n"
+    s = configured(text(user, directory).replace("address = ws://127.0.0.1:0\n", listener))
+    c, bob = (s.connect(token=long_token(sub=sub), tls=tls).ready() for sub in ("alice", "bob"))
+    c.sh("p", "sleep 1000")
+    detached(s, c)
+    for message in messages(c.session_id, bob.session_id).values():
+        other = s.connect(token=just_expired(), tls=tls)
+        other.send(message)
+        assert other.wait_closed() == CLOSED and other.messages == []
+    assert s.connect(token=just_expired(), tls=tls).ready(resumeSessionId=c.session_id).terminate("p") is True
+
+
 # --- revoked ---------------------------------------------------------------
 
 def with_keys(user, directory, identity="token-subject = alice bob\n", more=""):
@@ -389,7 +486,7 @@ def with_keys(user, directory, identity="token-subject = alice bob\n", more=""):
 
 
 def expired_of(key, **claims):
-    return key.token(exp=expire(), sub="alice", **claims)
+    return key.token(exp=past(), sub="alice", **claims)
 
 
 def test_its_key_was_removed(configured, user, directory):

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,7 +29,8 @@
 static struct identity ours = { .name = (char *)(uintptr_t) "a", .uid = 7 };
 static struct identity namesake = { .name = (char *)(uintptr_t) "a", .uid = 8 };
 static struct identity other = { .name = (char *)(uintptr_t) "b", .uid = 7 };
-static struct conf conf = { .tokens.skew_s = 30 };
+static struct conf conf = { .tokens.skew_s = 30,
+	.limits.detached_ttl_ms = 80000 };
 static struct registry the_sessions;
 static struct broker m = { .conf = &conf, .sessions = &the_sessions };
 static struct control_token had = { .there = true,
@@ -102,18 +104,42 @@ test_whose_it_is(void **state)
 	assert_false(may(&ours, t));
 }
 
+/* No longer ago than a session can live, or than it has been living. */
 static void
 test_when_it_expired(void **state)
 {
-	static const struct {
-		int64_t until;
+	const int64_t now = time(NULL);
+	const struct {
+		uint32_t deadline_s, kept_s;
+		int64_t since, until;
 		bool may;
-	} rows[] = { { OPENED - 31, false }, { OPENED - 30, true },
-		{ OPENED, true }, { INT64_MAX, true }, { 0, false },
-		{ -1, false }, { INT64_MIN, false } };
-	struct control_token t = had;
+	} rows[] = {
+		{ 0, 0, OPENED, OPENED - 31, false },
+		{ 0, 0, OPENED, OPENED - 30, true },
+		{ 0, 0, OPENED, OPENED, true },
+		{ 0, 0, OPENED, INT64_MAX, true },
+		{ 0, 0, OPENED, 0, false },
+		{ 0, 0, OPENED, -1, false },
+		{ 0, 0, OPENED, INT64_MIN, false },
+		{ 0, 0, now, now - 80, true }, /* detached-ttl */
+		{ 0, 0, now, now - 200, false },
+		{ 0, 3600, now, now - 3600, true },
+		{ 0, 3600, now, now - 3800, false },
+		{ 0, 3600, now - 7200, now - 7200, true },
+		{ 0, 3600, now - 7200, now - 7400, false },
+		{ 500, 3600, now, now - 500, true },
+		{ 500, 3600, now, now - 600, false },
+		{ 500, 3600, now, INT64_MIN, false },
+		{ 500, 3600, 0, INT64_MIN, false },
+	};
 
 	for (size_t i = 0; i < nitems(rows); i++) {
+		struct control_token t = had, first = had;
+
+		ours.limits.session_deadline_ms = 1000 * rows[i].deadline_s;
+		ours.limits.max_detached_ttl_ms = 1000 * rows[i].kept_s;
+		first.since_s = (uint64_t)rows[i].since;
+		session.bearer = &first;
 		t.until_s = (uint64_t)rows[i].until;
 		if (may(&ours, t) != rows[i].may)
 			fail_msg("row %zu", i);
@@ -172,21 +198,18 @@ test_what_the_runner_is_told(void **state)
 
 	session.bearer = NULL;
 	session_token_set(&session, NULL);
-	t.there = false;
-	session_token_set(&session, &t);
 	assert_false(hear(&heard));
-	t.there = true;
-	session_token_set(&session, &t);
+	session_token_set(&session, session_token_copy(&t));
 	assert_true(hear(&heard) && heard.since_s == OPENED);
 	/* Another one of the same owner comes later. */
 	t.since_s += 50;
 	t.key[5] = 5;
-	session_token_set(&session, &t);
+	session_token_set(&session, session_token_copy(&t));
 	assert_true(hear(&heard) && heard.since_s == OPENED);
 	assert_int_equal(heard.key[5], 5);
 	/* The next owner has had it since then. */
 	snprintf(t.subject, sizeof(t.subject), "bob");
-	session_token_set(&session, &t);
+	session_token_set(&session, session_token_copy(&t));
 	assert_true(hear(&heard) && heard.since_s == OPENED + 50);
 	assert_string_equal(heard.subject, "bob");
 	session_token_set(&session, NULL);
@@ -202,7 +225,7 @@ test_an_older_runner_is_told_nothing(void **state)
 
 	session.bearer = NULL;
 	session.runner.version = 3;
-	session_token_set(&session, &had);
+	session_token_set(&session, session_token_copy(&had));
 	assert_false(hear(&heard));
 	assert_true(session_token_may_resume(&m, &session, &ours, &had));
 	session_token_set(&session, NULL);
@@ -212,7 +235,7 @@ test_an_older_runner_is_told_nothing(void **state)
 static void
 test_what_a_runner_tells(void **state)
 {
-	struct control_token none = { .subject = "x" };
+	struct control_token none = { .subject = "x" }, odd = had;
 	struct buf b;
 
 	session.bearer = NULL;
@@ -225,6 +248,10 @@ test_what_a_runner_tells(void **state)
 	control_put(&b, RUNNER_EVENT_TOKEN, &none);
 	assert_true(session_token_take(&session, b.data, b.len));
 	assert_null(session.bearer);
+	buf_clear(&b);
+	odd.since_s = UINT64_C(1) << 63;
+	control_put(&b, RUNNER_EVENT_TOKEN, &odd);
+	assert_false(session_token_take(&session, b.data, b.len));
 	buf_clear(&b);
 }
 

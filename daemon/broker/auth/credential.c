@@ -330,10 +330,8 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	g->conn = presented->conn;
 	g->listener = presented->listener;
 	g->identity = identity_ref(found->who);
-	if (t->there) {
-		g->bearer = xmalloc(sizeof(*t));
-		*g->bearer = *t;
-	}
+	if (t->there)
+		g->bearer = session_token_copy(t);
 	memcpy(g->peer, presented->peer, sizeof(g->peer));
 	memcpy(g->proxy, presented->proxy, sizeof(g->proxy));
 	if (getrandom(g->token, sizeof(g->token), 0) !=

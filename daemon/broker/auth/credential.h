@@ -73,7 +73,8 @@ struct grant {
 	/* address of the trusted proxy in between, or "" */
 	char proxy[CONTROL_PEER_MAX];
 	struct identity *identity; /* a reference */
-	/* the signed token that was shown, owned; NULL: something else was */
+	/* the signed token that was shown, owned; NULL: something else was, or
+	 * the session has it now */
 	struct control_token *bearer;
 	bool resume_only; /* RESUME of a session of that token, nothing else */
 	struct session *session; /* NULL: there is none, or it ended */

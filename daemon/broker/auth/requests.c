@@ -345,13 +345,14 @@ origin_of(const struct grant *g)
  * front-end reads the answer before it sees the channel end. */
 static void
 finish_request(struct broker *m, struct request *q,
-    const struct control_session *answer, const struct grant *g)
+    const struct control_session *answer, struct grant *g)
 {
 	struct origin from;
 
 	if (answer->result == SESSION_OK) {
 		if (!g->watching)
-			session_token_set(g->session, g->bearer);
+			session_token_set(
+			    g->session, steal_pointer(&g->bearer));
 		return;
 	}
 	from = origin_of(g);

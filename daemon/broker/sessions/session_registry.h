@@ -301,15 +301,17 @@ int64_t session_adopt_expire(struct broker *m, int64_t now);
  * In session_token.c. After its token has expired, a client may resume the
  * session that the token had, and nothing else. may_resume() tells whether this
  * is such a session of the identity. has_any() tells whether there is one, or a
- * runner of the identity that has not answered yet. set() remembers the token
- * of a client that attached, NULL for none, also for the next broker. take()
- * takes what an adopted runner remembers, and returns whether it is possible.
+ * runner of the identity that has not answered yet. set() takes over the token
+ * of a client that attached, NULL for none, and remembers it for the next
+ * broker, too. take() takes what an adopted runner remembers, and returns
+ * whether it is possible. The caller owns the copy.
  */
 bool session_token_may_resume(const struct broker *m, const struct session *s,
     const struct identity *identity, const struct control_token *t);
 bool session_token_has_any(const struct broker *m,
     const struct identity *identity, const struct control_token *t);
-void session_token_set(struct session *s, const struct control_token *t);
+void session_token_set(struct session *s, struct control_token *new);
+struct control_token *session_token_copy(const struct control_token *t);
 bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
 
 /* In session_events.c: session.control can be read. */

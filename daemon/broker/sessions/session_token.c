@@ -10,11 +10,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
 #include "util.h"
+
+/* No clock shows it, and what is computed with it is a number. */
+#define SINCE_MAX (INT64_MAX / 2)
 
 /* The first version of runners that are told of tokens. */
 #define VERSION_WITH_TOKENS 4
@@ -33,16 +37,38 @@ can_be_resumed(const struct session *s)
 					 s->state == SESSION_STATE_DETACHED);
 }
 
-/* A token that expired before its owner had the session is not that of a client
- * that works in it. */
+/* How long a session can live: with a session-deadline that long, else as long
+ * as its clients could leave it alone. */
+static int64_t
+life_s(const struct broker *m, const struct identity *identity)
+{
+	uint32_t deadline = identity->limits.session_deadline_ms;
+	uint32_t ttl = m->conf->limits.detached_ttl_ms;
+	uint32_t kept = identity->limits.max_detached_ttl_ms;
+
+	return (deadline > 0 ? deadline : kept > ttl ? kept : ttl) / 1000;
+}
+
+/* A token that has been expired for longer than a session can live is nobody's
+ * who works in it, unless its owner has had this one for even longer. */
+static bool
+is_recent(const struct broker *m, const struct session *s,
+    const struct control_token *t)
+{
+	int64_t since = (int64_t)s->bearer->since_s;
+	int64_t life = (int64_t)time(NULL) - life_s(m, s->identity);
+
+	return (int64_t)t->until_s >=
+	       (since < life ? since : life) - (int64_t)m->conf->tokens.skew_s;
+}
+
 bool
 session_token_may_resume(const struct broker *m, const struct session *s,
     const struct identity *identity, const struct control_token *t)
 {
 	return can_be_resumed(s) && identity_is(s->identity, identity) &&
 	       s->bearer != NULL && has_same_owner(s->bearer, t) &&
-	       (int64_t)t->until_s >= (int64_t)s->bearer->since_s -
-					  (int64_t)m->conf->tokens.skew_s;
+	       is_recent(m, s, t);
 }
 
 struct search {
@@ -75,23 +101,20 @@ session_token_has_any(const struct broker *m, const struct identity *identity,
 	return search.found;
 }
 
-static struct control_token *
-copy(const struct control_token *t)
+struct control_token *
+session_token_copy(const struct control_token *t)
 {
-	struct control_token *new;
+	struct control_token *copy = xmalloc(sizeof(*copy));
 
-	if (t == NULL || !t->there)
-		return NULL;
-	new = xmalloc(sizeof(*new));
-	*new = *t;
-	return new;
+	*copy = *t;
+	return copy;
 }
 
 void
-session_token_set(struct session *s, const struct control_token *t)
+session_token_set(struct session *s, struct control_token *new)
 {
 	static const struct control_token none;
-	struct control_token *old = s->bearer, *new = copy(t);
+	struct control_token *old = s->bearer;
 
 	s->bearer = new;
 	if (old != NULL && new != NULL && has_same_owner(old, new))
@@ -108,9 +131,10 @@ session_token_take(struct session *s, const uint8_t *packet, size_t len)
 {
 	struct control_token t;
 
-	if (control_get(packet, len, RUNNER_EVENT_TOKEN, &t) < 0)
+	if (control_get(packet, len, RUNNER_EVENT_TOKEN, &t) < 0 ||
+	    t.since_s > SINCE_MAX)
 		return false;
 	free(s->bearer);
-	s->bearer = copy(&t);
+	s->bearer = t.there ? session_token_copy(&t) : NULL;
 	return true;
 }
