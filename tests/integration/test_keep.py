@@ -154,6 +154,12 @@ def test_how_long(kept, spawn, mode):
         -32600, "no session is kept: max-detached-ttl = none of identity a")
 
 
+def test_not_beyond_the_session_deadline(kept):
+    s, _ = kept("", "session-deadline = 2h")
+    answer = s.ready().call("session/keep", {"keepMs": 3 * HOUR})
+    assert HOUR < answer["keepMs"] == answer["maxMs"] <= 2 * HOUR
+
+
 def test_params(kept):
     s, _ = kept()
     c = s.connect()

@@ -234,3 +234,21 @@ def test_a_client_that_is_gone(proxy, directory):
     r.stdin.write(b'{"id":1,"method":"environment/status"}\n')
     r.stdin.flush()
     assert r.wait(30) == 125 and b"standard output: Broken pipe" in r.stderr.read()
+
+
+def test_what_its_client_asked_to_keep_is_kept(server, relay):
+    """It does not end with the relay, as other sessions do."""
+    c = relay(server.url)
+    keep = c.initialize(sessionKeep={"keepMs": 1})["sessionKeep"]
+    assert keep["error"]["message"] == "execctl relay: ask with session/keep, and not with initialize"
+    c.notify("initialized")
+    assert c.call("session/keep", {"keepMs": 600000})["keepMs"] == 600000
+    other = relay(server.url).ready()
+    assert [c.close(), other.close()] == [0, 0]
+    server.wait_log(f"session {other.session_id[:8]}: its client ends it")
+    server.wait_log(f"session {c.session_id[:8]}: detached")
+    assert f"session {c.session_id[:8]}: its client ends it" not in server.log
+    held = server.ready(resumeSessionId=c.session_id)
+    thief = relay(server.url).ready(resumeSessionId=c.session_id, takeOver=True)
+    assert held.wait_closed()["reason"] == "the session was resumed elsewhere"
+    thief.call("session/end")

@@ -219,7 +219,7 @@ struct relay_stream {
 	char id[]; /* as it was parsed; len bytes */
 };
 
-enum passed { PASSED, PASSED_STREAM, PASSED_WATCH, PASSED_END };
+enum passed { PASSED, PASSED_STREAM, PASSED_WATCH, PASSED_KEEP, PASSED_END };
 
 struct passed_request {
 	struct relay *relay;
@@ -246,6 +246,10 @@ take_effect(struct passed_request *p, const struct execd_answer *a)
 		r->watching =
 		    execd_json_bool(json_get(a->result, "watching"), false);
 		r->watch_id = p->watch_id;
+	} else if (p->kind == PASSED_KEEP) {
+		/* What is kept does not end with the relay. */
+		if (execd_json_number(json_get(a->result, "maxMs"), 0) > 0)
+			r->ctl->ends = false;
 	} else if (p->kind == PASSED_END) {
 		relay_finish(r, 0);
 	}
@@ -325,6 +329,8 @@ new_request(struct relay *r, const struct rpc_message *m)
 	} else if (method_is(m, "fs/watchMissing") && watch != NULL &&
 		   json_to_u64(watch, &p->watch_id) == 0) {
 		p->kind = PASSED_WATCH;
+	} else if (method_is(m, "session/keep")) {
+		p->kind = PASSED_KEEP;
 	} else if (method_is(m, "session/end")) {
 		p->kind = PASSED_END;
 	}

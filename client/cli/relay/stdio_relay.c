@@ -77,8 +77,21 @@ relay_say_error(
 
 /* --- initialize --------------------------------------------------------- */
 
+/* The relay is a client of its own, which asks for nothing when it connects. */
 static void
-answer_initialize(struct relay *r, const struct rpc_id *id)
+refuse_keep(struct json_writer *w)
+{
+	json_key_begin(w, "sessionKeep", '{');
+	json_key_begin(w, "error", '{');
+	json_key_i64(w, "code", RPC_MALFORMED);
+	json_key_cstring(w, "message",
+	    "execctl relay: ask with session/keep, and not with initialize");
+	json_end(w, '}');
+	json_end(w, '}');
+}
+
+static void
+answer_initialize(struct relay *r, const struct rpc_id *id, bool keep)
 {
 	const struct execd_client *c = r->ctl->client;
 	struct json_text t;
@@ -89,6 +102,8 @@ answer_initialize(struct relay *r, const struct rpc_id *id)
 	json_key_cstring(&t.w, "sessionId", execd_client_session(c));
 	json_key(&t.w, "environmentInfo");
 	json_copy(&t.w, execd_client_info(c));
+	if (keep)
+		refuse_keep(&t.w);
 	json_end(&t.w, '}');
 	rpc_end_result(&t.w);
 	relay_say(r, &t.buf);
@@ -117,10 +132,12 @@ initialize(struct relay *r, const struct rpc_message *m)
 	value_string(resume, session, sizeof(session));
 	value_string(name, client_name, sizeof(client_name));
 	r->ctl->client_name = client_name[0] ? client_name : NULL;
+	r->ctl->steal = execd_json_bool(json_get(m->params, "takeOver"), false);
 	code = execctl_connect(r->ctl, session[0] ? session : NULL, false);
 	r->ctl->client_name = NULL;
 	if (code == 0) {
-		answer_initialize(r, &id);
+		answer_initialize(
+		    r, &id, json_get(m->params, "sessionKeep") != NULL);
 	} else {
 		relay_say_error(r, &id, RPC_INTERNAL,
 		    r->ctl->client ? execd_client_error(r->ctl->client)

@@ -139,13 +139,25 @@ is_permitted(const struct broker *m, const struct session *s, char *reason)
 	return reason[0] == '\0';
 }
 
+/* Beyond its session-deadline nothing is promised. */
+static uint32_t
+most_of(const struct session *s)
+{
+	uint32_t most = s->identity->limits.max_detached_ttl_ms;
+	int64_t left = s->ends_ms - now_ms();
+
+	if (s->ends_ms == 0 || left >= most)
+		return most;
+	return left > 1 ? (uint32_t)left : 1;
+}
+
 static void
 grant(const struct broker *m, const struct session *s,
     const struct control_keep_wanted *wanted, struct control_keep *answer)
 {
 	uint32_t least = m->conf->limits.detached_ttl_ms;
 
-	answer->max_ms = s->identity->limits.max_detached_ttl_ms;
+	answer->max_ms = most_of(s);
 	answer->ms = wanted->ms < answer->max_ms ? wanted->ms : answer->max_ms;
 	if (answer->ms < least)
 		answer->ms = least;
