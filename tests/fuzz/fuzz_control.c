@@ -51,6 +51,11 @@ union payload {
 	struct control_verified verified;
 	struct control_identity identity;
 	struct control_running running;
+	struct control_keep_wanted keep_wanted;
+	struct control_keep keep;
+	struct control_keep_state keep_state;
+	struct control_list_wanted list_wanted;
+	struct control_list list;
 	struct control_token token;
 };
 

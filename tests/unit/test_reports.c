@@ -252,6 +252,37 @@ test_impossible_values(void **state)
 	}
 }
 
+/* Only an adopted session can be kept without having asked this broker, and for
+ * no longer than any operator could permit. */
+static void
+test_impossible_keeping(void **state)
+{
+	const struct {
+		bool adopted;
+		struct control_keep_state report;
+	} rows[] = {
+		{ false, { .ms = 1, .max_ms = 1 } },
+		{ true, { .ms = 1, .max_ms = 0 } },
+		{ true, { .ms = 1, .max_ms = CONTROL_KEEP_MAX_MS + 1 } },
+		{ true, { .max_ms = 1, .since_ms = UINT64_MAX } },
+		{ true, { .max_ms = 1, .detached_ms = UINT64_MAX } },
+	};
+
+	for (size_t i = 0; i < nitems(rows); i++) {
+		struct fixture f;
+		struct buf b;
+
+		set_up(&f, SESSION_STATE_ATTACHED, false);
+		f.session.runner.adopted = rows[i].adopted;
+		buf_init(&b, CONTROL_MESSAGE_MAX);
+		control_put(&b, RUNNER_EVENT_KEPT, &rows[i].report);
+		send_report(&f, &b, false);
+		buf_clear(&b);
+		assert_false(session_is_kept(&f.session));
+		assert_true(tear_down(&f));
+	}
+}
+
 /* Behind the first impossible one nothing counts. */
 static void
 test_nothing_is_taken_from_the_condemned(void **state)
@@ -278,6 +309,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_message_in_every_state),
 		cmocka_unit_test(test_impossible_values),
+		cmocka_unit_test(test_impossible_keeping),
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 
