@@ -234,8 +234,8 @@ replace_file(int in, const char *temporary, const char *path,
 }
 
 int
-file_replace(
-    const char *temporary, const char *path, int mode, const char **unkept)
+file_replace(const char *temporary, const char *path, int mode, bool sets,
+    const char **unkept)
 {
 	_cleanup_close_ int in =
 	    open(temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -247,12 +247,10 @@ file_replace(
 		return -errno;
 	if (there && S_ISREG(old.st_mode))
 		return replace_file(in, temporary, path, &old,
-		    (mode == FILE_KEEPS_MODE ? old.st_mode : (mode_t)mode) &
-			PERMISSIONS,
-		    unkept);
+		    (sets ? (mode_t)mode : old.st_mode) & PERMISSIONS, unkept);
 	if (there && !S_ISLNK(old.st_mode) && !S_ISDIR(old.st_mode))
 		return -ENOTSUP;
-	if (mode == FILE_KEEPS_MODE)
+	if (mode == FILE_NO_MODE)
 		return rename(temporary, path) < 0 ? -errno : 0;
 	return rename_with_mode(
 	    in, temporary, path, (mode_t)mode & PERMISSIONS);

@@ -383,11 +383,11 @@ is_special(const char *path)
 static int
 move_keeping(struct request *r, const struct fs_params *p)
 {
-	int mode = p->mode <= FILE_MODE_MAX ? p->mode : FILE_KEEPS_MODE;
+	bool sets = p->mode <= FILE_MODE_MAX;
 	struct json_writer w;
 	const char *unkept;
-	int err =
-	    file_replace(p->path.path, p->destination.path, mode, &unkept);
+	int err = file_replace(p->path.path, p->destination.path,
+	    sets ? p->mode : FILE_NO_MODE, sets, &unkept);
 
 	if (err < 0)
 		return reply_file_error(r, err);

@@ -23,14 +23,9 @@
 #include "jsonrpc.h"
 #include "path_uri.h"
 #include "tar.h"
+#include "tar_process.h"
 
-#define SMALL_BYTES TRANSFER_BLOCK /* a larger file is worth its requests */
-#define WORTH_FILES 32		   /* so many are worth a process there */
-#define PIECE_BYTES (256u << 10)
-#define WRITES_MAX  16	 /* pieces under way; servers queue 8 MiB */
-#define MOVES_MAX   256	 /* requests under way */
-#define WORDS_MAX   1024 /* of what tar says there */
-#define END_MS	    2000
+#define MOVES_MAX 256 /* requests under way */
 
 /* What is done with a name when the stream has been unpacked. */
 enum after {
@@ -66,178 +61,48 @@ struct bundle {
 	TAILQ_HEAD(, parcel) parcels;
 	struct parcel *inside; /* the new directory that is read now, or NULL */
 	struct remote_directory *directories; /* being read; owned, a stack */
-	struct buf out;	  /* the stream, before it is sent */
-	uint8_t *content; /* of one file; owned */
-	struct execd_process *process;
-	unsigned int writes; /* under way */
-	bool ready, broken, over;
-	int code;
-	char words[WORDS_MAX]; /* why it ended */
-	size_t nwords;
+	uint8_t *content;		      /* of one file; owned */
+	struct tar_process tar;
+	bool ready;
 };
 
 /* --- The process there --------------------------------------------------- */
 
 static void
-say_why(struct bundle *b, const char *text, size_t len)
-{
-	size_t room = sizeof(b->words) - 1 - b->nwords;
-
-	len = len < room ? len : room;
-	memcpy(b->words + b->nwords, text, len);
-	b->nwords += len;
-}
-
-static void
-on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
+on_output(void *arg, const void *data, size_t len)
 {
 	struct bundle *b = arg;
 
-	if (stream == EXECD_STDOUT)
-		b->ready = true;
-	else
-		say_why(b, data, len);
+	(void)data;
+	(void)len;
+	b->ready = true;
 }
 
-static void
-on_exited(void *arg, const struct execd_exit *how)
-{
-	struct bundle *b = arg;
-
-	b->code = how->code;
-}
-
-static void
-on_closed(void *arg)
-{
-	struct bundle *b = arg;
-
-	b->over = true;
-}
-
-static void
-on_failed(void *arg, int code, const char *message)
-{
-	struct bundle *b = arg;
-
-	say_why(b, message, strlen(message));
-	b->code = code;
-	b->broken = b->over = true;
-}
-
-static void
-on_written(void *arg, const struct execd_answer *a)
-{
-	struct bundle *b = arg;
-
-	b->writes--;
-	if (a->code != 0 || !json_is(json_get(a->result, "status"), "accepted"))
-		b->broken = true;
-}
-
-static bool
-goes_on(const struct bundle *b)
-{
-	return !b->broken && !b->over && !b->copy->stop;
-}
-
-/* The directory is where the process begins, and the process makes sure of it:
- * no path is in its words, as the server may call places by other names. */
+/* The process makes sure that it begins in the directory that was made for it.
+ */
 static bool
 start_tar(struct bundle *b)
 {
-	static const struct execd_process_events events = {
-		.output = on_output,
-		.exited = on_exited,
-		.closed = on_closed,
-		.failed = on_failed,
-	};
-	static const char script[] =
-	    "case $(tar --version 2>/dev/null) in *'GNU tar'*) ;;"
-	    " *) echo 'there is no GNU tar' >&2; exit 127 ;; esac\n"
+	bool keep = b->copy->preserve;
+	const char *options[] = { strrchr(b->staging, '/') + 1, "-x", "-f", "-",
+		"--no-same-owner", "--warning=no-timestamp", keep ? "-p" : "-m",
+		keep ? NULL : "--no-same-permissions", NULL };
+
+	tar_process_start(&b->tar, b->staging,
 	    "[ \"${PWD##*/}\" = \"$1\" ] ||"
 	    " { echo 'it begins in another directory' >&2; exit 126; }\n"
-	    "shift; echo ready\n"
-	    "exec tar -x -f - --no-same-owner --warning=no-timestamp \"$@\"";
-	static const char *const env[] = { "LC_ALL=C", "TAR_OPTIONS=", NULL };
-	bool keep = b->copy->preserve;
-	const char *argv[] = { "/bin/sh", "-c", script, "sh",
-		strrchr(b->staging, '/') + 1, keep ? "-p" : "-m",
-		keep ? NULL : "--no-same-permissions", NULL };
-	struct execd_start start = {
-		.argv = argv,
-		.cwd = b->staging,
-		.env = env,
-		.pipe_stdin = true,
-		.sandbox = files_sandbox_text(),
-	};
-	int err = execd_process_start(
-	    b->copy->ctl->client, &start, &events, b, &b->process);
-
-	if (err < 0)
-		say_why(b, strerror(-err), strlen(strerror(-err)));
-	while (err == 0 && !b->ready && goes_on(b))
+	    "shift; echo ready",
+	    options);
+	while (!b->ready && tar_process_goes_on(&b->tar))
 		loop_once(b->copy->ctl);
-	return err == 0 && b->ready && goes_on(b);
+	return b->ready;
 }
 
-/* Sends whole pieces, and at the end what is left. */
-static void
-send_pieces(struct bundle *b, bool end)
-{
-	size_t at = 0, least = end ? 1 : PIECE_BYTES;
-
-	while (b->out.len - at >= least) {
-		size_t left = b->out.len - at;
-		size_t n = left < PIECE_BYTES ? left : PIECE_BYTES;
-
-		while (goes_on(b) && b->writes >= WRITES_MAX)
-			loop_once(b->copy->ctl);
-		if (!goes_on(b))
-			return;
-		b->writes++;
-		execd_process_write(
-		    b->process, b->out.data + at, n, on_written, b);
-		at += n;
-	}
-	buf_consume(&b->out, at);
-}
-
-/* Sends what is left, and waits until tar has ended. */
 static bool
-end_tar(struct bundle *b)
+unpacked(struct bundle *b)
 {
-	tar_put_end(&b->out);
-	send_pieces(b, true);
-	if (goes_on(b))
-		execd_process_close_stdin(b->process);
-	while (!b->over && !b->broken && !b->copy->stop)
-		loop_once(b->copy->ctl);
-	return b->over && !b->broken && b->code == 0;
-}
-
-static void
-fire_late(void *arg)
-{
-	*(bool *)arg = true;
-}
-
-/* Nothing must be unpacked any more when the directory is removed. */
-static void
-kill_tar(struct bundle *b)
-{
-	struct execctl *ctl = b->copy->ctl;
-	bool late = false;
-	struct timer timer = { .fire = fire_late, .arg = &late };
-
-	if (b->process == NULL || b->over)
-		return;
-	execd_process_terminate(b->process, 0);
-	timer_set(ctl, &timer, END_MS);
-	while (
-	    !b->over && !late && execd_client_state(ctl->client) != EXECD_OVER)
-		loop_once(ctl);
-	timer_remove(ctl, &timer);
+	tar_put_end(&b->tar.out);
+	return tar_process_end(&b->tar);
 }
 
 /* --- Where it is unpacked ------------------------------------------------- */
@@ -251,7 +116,7 @@ ask_done(struct bundle *b, const char *method, struct json_text *params)
 	call(b->copy->ctl, method, params, EXECD_REPEAT, &r);
 	done = r.code == 0;
 	if (!done)
-		say_why(b, r.message, strlen(r.message));
+		tar_process_break(&b->tar, r.message);
 	reply_clear(&r);
 	return done;
 }
@@ -333,19 +198,19 @@ put_entry(struct bundle *b, enum tar_type type, const char *name,
 {
 	_cleanup_free_ char *member = xasprintf(".%s", name);
 
-	tar_put_entry(
-	    &b->out, &(struct tar_entry){ .type = type,
-			 .name = member,
-			 .target = target,
-			 .mode = mode,
-			 .size = size,
-			 .modified = b->copy->preserve ? &st->st_mtim : NULL });
+	tar_put_entry(&b->tar.out,
+	    &(struct tar_entry){ .type = type,
+		.name = member,
+		.target = target,
+		.mode = mode,
+		.size = size,
+		.modified = b->copy->preserve ? &st->st_mtim : NULL });
 	if (size > 0)
-		buf_put(&b->out, b->content, size);
-	tar_pad(&b->out, size);
+		buf_put(&b->tar.out, b->content, size);
+	tar_pad(&b->tar.out, size);
 	b->copy->bytes += size;
 	copy_show(b->copy);
-	send_pieces(b, false);
+	tar_process_send(&b->tar);
 }
 
 static bool
@@ -471,7 +336,7 @@ pack_old_directory(struct bundle *b, FTSENT *e, const char *name)
 	d->up = b->directories;
 	b->directories = d;
 	if (!remote_directory_list(b->copy, path, d)) {
-		b->broken = true;
+		tar_process_break(&b->tar, "a directory there is not listed");
 		return;
 	}
 	if (b->copy->preserve) {
@@ -494,7 +359,7 @@ pack_directory(struct bundle *b, FTSENT *e, const char *name,
 	else if (top || there->directory)
 		pack_old_directory(b, e, name);
 	else
-		b->broken = true; /* the other way says what is wrong */
+		tar_process_break(&b->tar, "no directory where one should be");
 }
 
 static void
@@ -565,12 +430,13 @@ pack_tree(struct bundle *b)
 
 	if (fts == NULL)
 		return false;
-	while (goes_on(b) && (errno = 0, e = fts_read(fts)) != NULL)
+	while (tar_process_goes_on(&b->tar) &&
+	       (errno = 0, e = fts_read(fts)) != NULL)
 		pack_entry(b, e);
-	if (goes_on(b) && errno != 0)
-		b->broken = true;
+	if (tar_process_goes_on(&b->tar) && errno != 0)
+		tar_process_break(&b->tar, strerror(errno));
 	fts_close(fts);
-	return goes_on(b);
+	return tar_process_goes_on(&b->tar);
 }
 
 /* --- What is done with it when it is there -------------------------------- */
@@ -695,8 +561,7 @@ bundle_clear(struct bundle *b)
 {
 	struct parcel *p;
 
-	kill_tar(b);
-	execd_process_free(b->process);
+	tar_process_clear(&b->tar);
 	remove_staging(b);
 	while (b->directories != NULL)
 		drop_listing(b);
@@ -706,18 +571,9 @@ bundle_clear(struct bundle *b)
 		free(p->name);
 		free(p);
 	}
-	buf_clear(&b->out);
 	free(b->content);
 	free(b->staging);
 	free(b->to);
-}
-
-static void
-say_code(struct bundle *b)
-{
-	_cleanup_free_ char *text = xasprintf("exit status %d", b->code);
-
-	say_why(b, text, strlen(text));
 }
 
 bool
@@ -734,23 +590,22 @@ copy_bundle(struct copy *c, const char *from, const char *to)
 	while (b.to[1] != '\0' && b.to[strlen(b.to) - 1] == '/')
 		b.to[strlen(b.to) - 1] = '\0';
 	TAILQ_INIT(&b.parcels);
-	buf_init(&b.out, SIZE_MAX / 2);
+	tar_process_init(&b.tar, c, on_output, &b);
 	b.content = xmalloc(SMALL_BYTES + 1);
 	sent = look_there(&b) && make_staging(&b) && start_tar(&b) &&
-	       pack_tree(&b) && end_tar(&b);
+	       pack_tree(&b) && unpacked(&b);
 	if (sent) {
+		execctl_tell(c->ctl, "%s: sent as one stream", from);
 		deliver(&b);
 	} else if (execd_client_state(c->ctl->client) == EXECD_OVER) {
-		copy_failed(c, from, b.words);
+		copy_failed(c, from, tar_process_why(&b.tar));
 		c->code = EXIT_CTL_UNKNOWN;
 		c->stop = true;
 	} else if (!c->stop) {
-		if (b.nwords == 0)
-			say_code(&b);
 		c->bytes = before;
 		execctl_tell(c->ctl,
 		    "%s: not as one stream, but file by file: %s", from,
-		    b.words);
+		    tar_process_why(&b.tar));
 	}
 	bundle_clear(&b);
 	return sent || c->stop;

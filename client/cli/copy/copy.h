@@ -24,6 +24,7 @@ struct facts {
 
 struct late; /* defined in copy.c */
 struct copy_item;
+struct remote_entry;
 TAILQ_HEAD(copy_items, copy_item);
 
 struct copy {
@@ -46,6 +47,7 @@ struct copy {
 	int code;     /* the worst exit status */
 	bool stop;    /* nothing more can succeed */
 	bool in_tree; /* what is copied now belongs to a directory */
+	struct unbundle *unbundle; /* takes small files; NULL: nobody */
 	int64_t shown_ms;
 	bool showing; /* progress is on the screen */
 };
@@ -83,6 +85,13 @@ void copy_upload_link(struct copy *c, const char *from, const char *to);
 /* bundle.c: copies the tree as one stream. Returns false if nothing was copied,
  * because that is not possible or not worth it. */
 bool copy_bundle(struct copy *c, const char *from, const char *to);
+/* unbundle.c: likewise from the server. Between the first and the last function
+ * the second one takes files; the last one copies them all. The first returns
+ * NULL if the server cannot do it. */
+struct unbundle *unbundle_new(struct copy *c, const char *from);
+bool unbundle_take(struct unbundle *u, const struct remote_entry *e,
+    const char *from, const char *to);
+void unbundle_end(struct unbundle *u);
 void copy_download_tree(struct copy *c, const char *from, const char *to,
     const struct facts *facts);
 
@@ -121,6 +130,7 @@ struct remote_entry {
 	char *target; /* of a link, if the server sent it; owned */
 	bool directory, file, link;
 	bool detailed;
+	uint64_t size; /* with details */
 	struct facts facts;
 };
 
@@ -169,6 +179,15 @@ void copy_item_free(struct copy_item *i);
 /* Returns a new name in the directory of `path`, so that a rename can give the
  * file its own name in one step. The caller frees it. */
 char *temporary_beside(const char *path);
+
+/* Begins a file here, under its temporary name. Returns NULL after a failure
+ * that was reported. The next function writes to it, and returns 0 or -errno.
+ * The last one gives it its name, unless code is another one than 0, and frees
+ * it. */
+struct copy_item *copy_item_local(struct copy *c, const char *from,
+    const char *to, const struct facts *facts);
+int copy_item_write(void *item, const void *data, size_t len);
+void copy_item_written(void *item, int code, const char *message);
 
 /* Shows that so many bytes of it are copied. */
 void copy_item_count(struct copy_item *i, uint64_t offset);

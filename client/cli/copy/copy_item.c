@@ -541,8 +541,8 @@ is_zero(const char *data, size_t len)
 
 /* Leaves out blocks of zeros, which become holes. keep_facts() sets the final
  * size. */
-static int
-write_local(void *arg, const void *data, size_t len)
+int
+copy_item_write(void *arg, const void *data, size_t len)
 {
 	struct copy_item *i = arg;
 	size_t at = 0;
@@ -564,16 +564,13 @@ write_local(void *arg, const void *data, size_t len)
 	return 0;
 }
 
-/* An existing file keeps its mode. A new file gets the mode that cp(1) would
- * give it. */
-static int
+/* A new file gets the mode that cp(1) would give it. An existing file keeps its
+ * own, unless with -p. */
+static mode_t
 local_mode(struct copy_item *i)
 {
 	struct copy *c = i->copy;
-	struct stat st;
 
-	if (!c->preserve && lstat(i->to, &st) == 0 && S_ISREG(st.st_mode))
-		return FILE_KEEPS_MODE;
 	if (!i->facts.has_mode)
 		return 0666 & ~c->umask;
 	return facts_mode(c, &i->facts, i->from) &
@@ -610,7 +607,8 @@ put_in_place(struct copy_item *i)
 	/* On a network file system close(2) may report a failed write. */
 	if (close(fd) < 0)
 		return -errno;
-	err = file_replace(i->temporary, i->to, local_mode(i), &unkept);
+	err = file_replace(i->temporary, i->to, (int)local_mode(i),
+	    i->copy->preserve, &unkept);
 	if (err < 0)
 		return err;
 	if (unkept != NULL)
@@ -620,8 +618,8 @@ put_in_place(struct copy_item *i)
 	return 0;
 }
 
-static void
-download_done(void *arg, int code, const char *message)
+void
+copy_item_written(void *arg, int code, const char *message)
 {
 	struct copy_item *i = arg;
 	_cleanup_free_ char *why = NULL;
@@ -649,8 +647,8 @@ open_temporary(struct copy_item *i)
 	return -errno;
 }
 
-void
-copy_download(
+struct copy_item *
+copy_item_local(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
 	struct copy_item *i = copy_item_new(c, from, to);
@@ -664,14 +662,25 @@ copy_download(
 		if (err == -ENOSPC || err == -EDQUOT)
 			c->stop = true;
 		copy_item_failed(i, why);
-		return;
+		return NULL;
 	}
+	return i;
+}
+
+void
+copy_download(
+    struct copy *c, const char *from, const char *to, const struct facts *facts)
+{
+	struct copy_item *i = copy_item_local(c, from, to, facts);
+
+	if (i == NULL)
+		return;
 	i->download = (struct download){
 		.t = { .ctl = c->ctl,
 		    .path = xstrdup(from),
-		    .done = download_done,
+		    .done = copy_item_written,
 		    .arg = i },
-		.write = write_local,
+		.write = copy_item_write,
 	};
 	download_start(&i->download);
 }

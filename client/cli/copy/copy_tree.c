@@ -307,6 +307,7 @@ take_details(struct remote_entry *e, const struct json_value *v)
 
 	e->detailed = json_get(v, "isSymlink") != NULL;
 	e->link = execd_json_bool(json_get(v, "isSymlink"), false);
+	e->size = (uint64_t)execd_json_number(json_get(v, "size"), 0);
 	if (target != NULL && len > 0 && memchr(target, '\0', len) == NULL)
 		e->target = xstrndup(target, len);
 	facts_of_remote(&e->facts, v);
@@ -452,6 +453,9 @@ download_entry(struct copy *c, struct remote_entry *e, const char *from,
 
 	copy_wait(c, COPY_ACTIVE - 1);
 	ask_details(c, e, source);
+	if (e->file && c->unbundle != NULL &&
+	    unbundle_take(c->unbundle, e, source, target))
+		return;
 	if (e->file)
 		copy_download(c, source, target, &e->facts);
 	else if (e->link)
@@ -512,5 +516,9 @@ void
 copy_download_tree(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
+	c->unbundle = unbundle_new(c, from);
 	download_directory(c, from, to, facts, 0);
+	if (c->unbundle != NULL)
+		unbundle_end(c->unbundle);
+	c->unbundle = NULL;
 }

@@ -2,6 +2,8 @@
 #include "tar.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,4 +135,125 @@ tar_put_end(struct buf *b)
 	static const char zeros[2 * TAR_BLOCK];
 
 	buf_put(b, zeros, sizeof(zeros));
+}
+
+/* --- Reading ------------------------------------------------------------- */
+
+/* Octal text that a blank or a NUL may end, or after a byte with the highest
+ * bit the number itself (GNU). Returns false for anything else. */
+static bool
+get_number(const char *field, size_t width, uint64_t *value)
+{
+	size_t i = 0;
+
+	*value = 0;
+	if ((unsigned char)field[0] == 0x80) {
+		for (i = 1; i < width; i++) {
+			if (*value >> 55 != 0)
+				return false;
+			*value = *value << 8 | (unsigned char)field[i];
+		}
+		return true;
+	}
+	for (; i < width && field[i] >= '0' && field[i] <= '7'; i++)
+		*value = *value << 3 | (uint64_t)(field[i] - '0');
+	return i > 0 && (i == width || field[i] == '\0' || field[i] == ' ');
+}
+
+static bool
+is_sound(const struct header *h)
+{
+	const unsigned char *p = (const unsigned char *)h;
+	uint64_t told, sum = 0;
+
+	for (size_t i = 0; i < sizeof(*h); i++)
+		sum += i >= offsetof(struct header, checksum) &&
+			       i < offsetof(struct header, type)
+			   ? ' '
+			   : p[i];
+	return get_number(h->checksum, sizeof(h->checksum), &told) &&
+	       told == sum;
+}
+
+static void
+end_content(struct tar_reader *r)
+{
+	if (r->long_name)
+		r->name[r->name_len] = '\0';
+	else if (r->inside)
+		r->end(r->arg);
+	r->long_name = r->inside = false;
+}
+
+/* A block of zeros ends the archive; what follows it is zeros, too. */
+static int
+take_header(struct tar_reader *r)
+{
+	struct header h;
+
+	memcpy(&h, r->block, sizeof(h));
+	r->have = 0;
+	if (h.name[0] == '\0')
+		return 0;
+	if (!is_sound(&h) || !get_number(h.size, sizeof(h.size), &r->left) ||
+	    r->left > INT64_MAX)
+		return -EBADMSG;
+	r->padding = (TAR_BLOCK - r->left % TAR_BLOCK) % TAR_BLOCK;
+	r->long_name = h.type == TYPE_LONG_NAME;
+	if (r->long_name) {
+		r->name_len = 0;
+		return r->left > TAR_NAME_MAX ? -EBADMSG : 0;
+	}
+	if (r->name_len == 0) {
+		memcpy(r->name, h.name, sizeof(h.name));
+		r->name[sizeof(h.name)] = '\0';
+	}
+	r->name_len = 0;
+	r->inside = true;
+	r->entry(r->arg, (enum tar_type)h.type, r->name);
+	if (r->left == 0)
+		end_content(r);
+	return 0;
+}
+
+static void
+take_content(struct tar_reader *r, const uint8_t *data, size_t n)
+{
+	if (r->long_name) {
+		memcpy(r->name + r->name_len, data, n);
+		r->name_len += n;
+	} else {
+		r->content(r->arg, data, n);
+	}
+	r->left -= n;
+	if (r->left == 0)
+		end_content(r);
+}
+
+int
+tar_read(struct tar_reader *r, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	int err = 0;
+
+	while (len > 0 && err == 0) {
+		uint64_t most = r->left > 0	 ? r->left
+				: r->padding > 0 ? r->padding
+						 : TAR_BLOCK - r->have;
+		size_t n = len < most ? len : (size_t)most;
+
+		if (r->left > 0) {
+			take_content(r, p, n);
+		} else if (r->padding > 0) {
+			r->padding -= n;
+		} else {
+			memcpy(r->block + r->have, p, n);
+			r->have += n;
+			if (r->have == TAR_BLOCK)
+				err = take_header(r);
+		}
+		p += n;
+		len -= n;
+	}
+	return err;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The format of tar(1), as far as a copy of many files needs it: what GNU tar
- * writes with --format=gnu, and the extended header of POSIX (pax) for a time
- * of modification. It knows no file and no server.
+ * writes with --format=gnu, and, to write, the extended header of POSIX (pax)
+ * for a time of modification. It knows no file and no server.
  */
 #ifndef TAR_H
 #define TAR_H
@@ -35,5 +35,32 @@ void tar_put_entry(struct buf *b, const struct tar_entry *e);
 void tar_pad(struct buf *b, size_t size);
 /* Appends the end of the archive. */
 void tar_put_end(struct buf *b);
+
+/* --- Reading ------------------------------------------------------------- */
+
+#define TAR_NAME_MAX 8192 /* bytes; a path has at most 4096 */
+
+struct tar_reader {
+	/* An entry begins. Its name ends with a NUL. */
+	void (*entry)(void *arg, enum tar_type type, const char *name);
+	/* A part of the entry's content. */
+	void (*content)(void *arg, const void *data, size_t len);
+	/* All of its content was there. */
+	void (*end)(void *arg);
+	void *arg;
+
+	/* private */
+	uint8_t block[TAR_BLOCK];
+	size_t have; /* bytes of a header */
+	char name[TAR_NAME_MAX + 1];
+	size_t name_len;	/* of what came before the header; 0: nothing */
+	bool long_name;		/* the content is such a name */
+	bool inside;		/* an entry has begun */
+	uint64_t left, padding; /* bytes of content, and then of padding */
+};
+
+/* Takes the next bytes of the stream. Returns 0, or -EBADMSG if this is no
+ * archive, or one that an entry of this size or name does not belong to. */
+int tar_read(struct tar_reader *r, const void *data, size_t len);
 
 #endif
