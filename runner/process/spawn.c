@@ -23,6 +23,7 @@
 #include "clone_into.h"
 #include "command_cgroup.h"
 #include "descriptors.h"
+#include "environment.h"
 #include "heap.h"
 #include "process_tree.h"
 #include "program.h"
@@ -257,10 +258,15 @@ static int
 start_inside(const struct spawn_request *r, const struct child_ends *c,
     struct spawn_result *res, const char **step)
 {
+	/* Programs make their sockets there. */
+	static const char *const names[] = { "TMPDIR", "TMUX_TMPDIR", NULL };
 	static struct sandbox_answer answer; /* *step points into it */
+	const char *tmpdir = r->sandbox->tmpdir;
+	_cleanup_free_ char **envp =
+	    tmpdir != NULL ? environment_default(r->envp, names, tmpdir) : NULL;
 	const struct sandbox_command command = { .candidates = r->candidates,
 		.argv = r->argv,
-		.envp = r->envp,
+		.envp = envp != NULL ? envp : r->envp,
 		.cwd = r->cwd,
 		.instead = r->instead != NULL ? r->instead : "",
 		.tty = r->tty,

@@ -363,6 +363,30 @@ environment_with(char **envp, const char *name, struct slice value)
 	return vector;
 }
 
+char **
+environment_default(
+    char *const *envp, const char *const *names, const char *value)
+{
+	size_t n = 0, more = 0, bytes = 0;
+	char **vector, *at;
+
+	while (envp[n] != NULL)
+		n++;
+	for (; names[more] != NULL; more++)
+		bytes += strlen(names[more]) + strlen(value) + 2;
+	vector = xmalloc((n + more + 1) * sizeof(char *) + bytes);
+	at = (char *)(vector + n + more + 1);
+	memcpy(vector, envp, n * sizeof(char *));
+	for (; *names != NULL; names++) {
+		if (environment_get(envp, *names) != NULL)
+			continue;
+		vector[n++] = at;
+		at = put_text(put_text(put_text(at, *names), "="), value) + 1;
+	}
+	vector[n] = NULL;
+	return vector;
+}
+
 const char *
 environment_get(char *const *envp, const char *name)
 {

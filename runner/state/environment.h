@@ -26,6 +26,13 @@ char **environment_build(char *const *base, const struct env_policy *policy,
  */
 char **environment_with(char **envp, const char *name, struct slice value);
 
+/*
+ * Returns a copy of a vector in which those of the names (NULL-terminated) that
+ * are not set have the value; one free() frees it. It uses the strings of envp.
+ */
+char **environment_default(
+    char *const *envp, const char *const *names, const char *value);
+
 /* Returns the value of a name in such a vector, or NULL. */
 const char *environment_get(char *const *envp, const char *name);
 

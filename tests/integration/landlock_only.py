@@ -16,7 +16,7 @@ numbered = pytest.mark.skipif(os.uname().machine != "x86_64", reason="NOT TESTED
 REFUSED = {"code": -32602, "message": UNENFORCEABLE}
 
 # argv[1]: "" or the errno of landlock_create_ruleset; of unshare, when it is no limit that ends user namespaces, or
-# "masked".
+# "masked" or "kept".
 WITHOUT = r'''
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -38,6 +38,8 @@ if unshare == "masked":                  # there are some, and /proc is as conta
     open("/proc/self/setgroups", "w").write("deny")
     open("/proc/self/gid_map", "w").write(f"{gid} {gid} 1")
     assert libc.mount(b"/dev/null", b"/proc/version", None, 4096, None) == 0, ctypes.get_errno()
+elif unshare == "kept":                  # as everywhere
+    pass
 elif unshare:
     answer("unshare", int(unshare))
 elif libc.unshare(0x10000000) == 0:      # else there are none already

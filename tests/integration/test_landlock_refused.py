@@ -112,6 +112,19 @@ def test_without_landlock_nothing_runs(bare, where, error):
                       "sandbox: landlock-only: Landlock ABI 0, at least 3 is needed")
 
 
+@pytest.mark.usefixtures("sandboxes")
+@pytest.mark.parametrize("error", ["ENOSYS", "EOPNOTSUPP"])
+def test_without_landlock_tmp_is_private(bare, where, error):
+    """What keeps sockets out of the host's /tmp where there is Landlock (doc/sandbox.md C7)."""
+    c = bare("", unshare="kept", landlock=str(ERRNO[error]))
+    made = f"/tmp/execd-test-{os.getpid()}"
+    r = run(c, f"/usr/bin/python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind(\"{made}\"); print(os.listdir(\"/tmp\"))'",
+            where, policy((where / "work", "write"), ("/tmp", "write")))
+    assert r.stdout == f"['{os.path.basename(made)}']\n" and not os.path.lexists(made), (r.stdout, r.stderr)
+    assert "landlock" not in layers({"result": run.answer})
+    c.server.wait_log("this kernel has no Landlock; sandboxes do without it, and have a private /tmp")
+
+
 STEPS = ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "seccomp", "capset", "capget",
          "prlimit64", "chdir", "setsid"]
 

@@ -52,7 +52,7 @@ except ConnectionRefusedError: print("refused")
 def test_unix(shell):
     assert shell(python("""
 for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
-    for name in ("made", "/tmp/execd-%d" % os.getpid(), os.getcwd() + "/made", "\\0abstract"):
+    for name in ("made", os.environ["TMPDIR"] + "/made", os.getcwd() + "/made", "\\0abstract"):
         s = socket.socket(socket.AF_UNIX, kind); s.bind(name); s.listen()
         c = socket.socket(socket.AF_UNIX, kind); c.connect(name)
         d, _ = s.accept(); c.send(b"hi"); print(d.recv(99), c.getpeername() == s.getsockname())

@@ -121,7 +121,7 @@ gcc -pthread -o p p.c && ./p""", "8 threads"),
     "find": ("mkdir -p a/b && touch a/x a/b/y && find . -type f -exec echo {} + | tr ' ' '\\n' | sort", "./a/b/y\n./a/x"),
     "xargs": ("seq 50 | xargs -P 4 -n 1 sh -c 'echo $0 > f$0' && cat f* | sort -n | tail -n 1", "50"),
     "sort": ("seq 200000 | sort -R --random-source=/dev/zero | sort -n -S 1M -T /tmp | md5sum", "-"),
-    "mktemp": ("f=$(mktemp) && d=$(mktemp -d) && echo ok > $f && cat $f && rmdir $d && rm $f; dirname $f", "ok\n/tmp"),
+    "mktemp": ("f=$(mktemp) && d=$(mktemp -d) && echo ok > $f && cat $f && rmdir $d && rm $f", "ok"),
     "mkfifo": ("mkfifo p && (echo through > p &) && cat p", "through"),
     "pipes": ("yes | head -n 1000 | tr y n | uniq -c | awk '{ print $1, $2 }'; echo ${PIPESTATUS[0]}", "1000 n"),
     "process-substitution": ("diff <(seq 3) <(seq 4); echo $?; tee >(cat > f) <<< x > /dev/null; "

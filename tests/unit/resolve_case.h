@@ -8,8 +8,9 @@
  *	d:*PATTERN	a pattern		r:@unknown
  *
  * The plan is "BASE [net] [minimal] [no-proc]", then "KIND PATH" per mount:
- * r w as they are, d a denied directory (D: reopened), f a denied file, m a
- * masked file, M a masked directory, p a pin, t a directory of its own.
+ * r w as they are, s writable without sockets, d a denied directory (D:
+ * reopened), f a denied file, m a masked file, M a masked directory, p a pin, t
+ *a directory of its own.
  */
 #ifndef RESOLVE_CASE_H
 #define RESOLVE_CASE_H
@@ -110,7 +111,9 @@ plan_text(struct buf *b, const struct plan *plan)
 		const struct plan_mount *m = &plan->mounts[i];
 
 		buf_puts(b, " ");
-		buf_put_u8(b, m->reopened ? 'D' : (uint8_t)kinds[m->kind]);
+		buf_put_u8(b, m->reopened  ? 'D'
+			      : m->scratch ? 's'
+					   : (uint8_t)kinds[m->kind]);
 		buf_puts(b, " ");
 		buf_puts(b, m->path);
 	}

@@ -303,6 +303,96 @@ group_setup(void **state)
 	       listen(un, 4096) < 0;
 }
 
+/* --- a place without sockets -------------------------------------------- */
+
+static int
+bound(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	err = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ? errno : 0;
+	close(fd);
+	return err;
+}
+
+/* In a child: `a` takes sockets, `b` everything else. Returns the line of what
+ * was not as expected. */
+static int
+try_sockets(void)
+{
+	const struct {
+		int line, got, want;
+	} tries[] = {
+		{ __LINE__, bound("a/s"), 0 },
+		{ __LINE__, bound("b/s"), EACCES },
+		{ __LINE__, mkdir("b/d", 0755) < 0 ? errno : 0, 0 },
+		{ __LINE__, bound("b/d/s"), EACCES },
+		{ __LINE__, rename("b/old", "b/new") < 0 ? errno : 0, EACCES },
+		{ __LINE__, link("b/old", "b/new") < 0 ? errno : 0, EACCES },
+		{ __LINE__, symlink("x", "b/l") < 0 ? errno : 0, 0 },
+		{ __LINE__, mkfifo("b/f", 0644) < 0 ? errno : 0, 0 },
+		{ __LINE__, rename("b/f", "b/g") < 0 ? errno : 0, 0 },
+		{ __LINE__, unlink("b/old") < 0 ? errno : 0, 0 },
+	};
+
+	for (size_t i = 0; i < nitems(tries); i++)
+		if (tries[i].got != tries[i].want) {
+			dprintf(2, "line %d: %s\n", tries[i].line,
+			    strerror(tries[i].got));
+			return 1;
+		}
+	return 0;
+}
+
+/* Between places the kernel answers EXDEV or EACCES, by its ABI. */
+static int
+try_moves(void)
+{
+	return rename("a/s", "b/s") == 0 || link("a/s", "b/s") == 0 ||
+	       rename("b/old2", "b/d/new") == 0 || rename("a/t", "a/u") != 0;
+}
+
+static void
+test_a_place_without_sockets(void **state)
+{
+	char dir[] = "/tmp/execd-landlock-XXXXXX";
+	struct command_landlock_place paths[2];
+	struct command_landlock_options o = { .network = true,
+		.restrict_files = true,
+		.writable = paths,
+		.writable_count = nitems(paths),
+		.abi = kernel_abi };
+	int ruleset, status;
+	pid_t pid;
+
+	if (kernel_abi < 1)
+		skip();
+	make_tree(dir);
+	assert_int_equal(bound("b/old") | bound("b/old2") | bound("a/t"), 0);
+	paths[0] = (struct command_landlock_place){
+		.fd = open("a", O_PATH | O_CLOEXEC), .directory = true
+	};
+	paths[1] = (struct command_landlock_place){ .fd = open("b",
+							O_PATH | O_CLOEXEC),
+		.directory = true,
+		.no_sockets = true };
+	ruleset = command_landlock_make(&o);
+	assert_true(ruleset >= 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		      command_landlock_load(ruleset) != 0 || try_sockets() ||
+		      try_moves());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(ruleset);
+	close(paths[0].fd);
+	close(paths[1].fd);
+	remove_tree(dir);
+}
+
 int
 main(void)
 {
@@ -311,6 +401,7 @@ main(void)
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_abis),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_a_place_without_sockets),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, NULL);

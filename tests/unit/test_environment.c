@@ -127,12 +127,34 @@ test_patterns(void **state)
 	}
 }
 
+/* Only what is not set is added, and what was there is not copied. */
+static void
+test_defaults(void **state)
+{
+	static const char *const names[] = { "A", "B", "C", NULL };
+	char a[] = "A=", bc[] = "BC=x", c[] = "C=1";
+	char *none[] = { NULL }, *some[] = { a, bc, c, NULL };
+	char **envp = environment_default(some, names, "/v");
+
+	for (size_t i = 0; i < 3; i++)
+		assert_ptr_equal(envp[i], some[i]);
+	assert_string_equal(envp[3], "B=/v");
+	assert_null(envp[4]);
+	free(envp);
+	envp = environment_default(none, names, "");
+	assert_string_equal(envp[0], "A=");
+	assert_string_equal(envp[2], "C=");
+	assert_null(envp[3]);
+	free(envp);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_odd_names),
+		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_patterns),
 	};
 

@@ -34,18 +34,18 @@ static const struct resolve_case rows[] = {
 	    "r:@root w:@ws w:@tmp w:@tmpdir r:@ws:.git r:@ws:.agents "
 	    "r:@ws:.codex r:@ws:.aws",
 	    .names = ALL, .tmpdir = "/t",
-	    .want = "read w /t w /tmp w /ws M /ws/.agents M /ws/.aws "
+	    .want = "read s /t s /tmp w /ws M /ws/.agents M /ws/.aws "
 		    "M /ws/.codex r /ws/.git" },
 	{ "C3.4 scratch places protect no names",
 	    "/tmp/.git/ /t/.codex>/nowhere /ws/.git/",
 	    "r:@root w:@ws w:@tmp w:@tmpdir", .tmpdir = "/t",
-	    .want = "read w /t w /tmp w /ws r /ws/.git" },
+	    .want = "read s /t s /tmp w /ws r /ws/.git" },
 	{ "C3.4 nor is a pointer followed there",
 	    "/tmp/.git=gitdir:/ws/x /ws/x/ /ws/.git/", "r:@root w:@ws w:@tmp",
-	    .want = "read w /tmp w /ws r /ws/.git" },
+	    .want = "read s /tmp w /ws r /ws/.git" },
 	{ "C3.4 but for a workspace that lies in one", "/tmp/ws/.git/",
 	    "r:@root w:@tmp w:/tmp/ws",
-	    .want = "read w /tmp p /tmp/ws r /tmp/ws/.git" },
+	    .want = "read s /tmp w /tmp/ws r /tmp/ws/.git" },
 	{ "A10.5 only at the top", "/ws/.git/ /ws/a/.git/", "r:@root w:@ws",
 	    .want = "read w /ws r /ws/.git" },
 	{ "A10.5 a file", "/ws/.git", "r:@root w:@ws",

@@ -92,6 +92,7 @@ check_build(const struct sandbox_options *o, const struct plan *got)
 		assert_string_equal(m->path, mounts[i].path);
 		assert_int_equal(m->kind, mounts[i].kind);
 		assert_int_equal(m->reopened, mounts[i].reopened);
+		assert_int_equal(m->scratch, mounts[i].scratch);
 		assert_memory_equal(&m->seen, &mounts[i].seen, sizeof(m->seen));
 		n++;
 	}
@@ -266,6 +267,7 @@ check_mount(uint8_t kind, uint8_t type, const char *path, int want)
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	buf_put_u32(&b, 1);
 	buf_put_u8(&b, kind);
+	buf_put_u8(&b, 0);
 	buf_put_u8(&b, 0);
 	buf_put_u8(&b, type);
 	buf_put_u64(&b, 0);

@@ -560,8 +560,10 @@ static int
 allow_writing(
     int ruleset, const struct command_landlock_place *p, uint64_t handled)
 {
-	return landlock_allow(
-	    ruleset, p->fd, p->directory ? handled : handled & FILE_RIGHTS);
+	uint64_t rights = p->directory ? handled : handled & FILE_RIGHTS;
+
+	return landlock_allow(ruleset, p->fd,
+	    p->no_sockets ? rights & ~LANDLOCK_MAKE_SOCK : rights);
 }
 
 /* What this ABI can restrict of it. */

@@ -112,6 +112,7 @@ void command_filter_clear(struct command_filter *f);
 struct command_landlock_place {
 	int fd; /* opened with O_PATH */
 	bool directory;
+	bool no_sockets; /* none can be made, linked or renamed into it */
 };
 
 struct command_landlock_options {

@@ -380,7 +380,7 @@ inside_needs_no_landlock(const struct inside *in)
 static int
 terminal_place(const struct start *s, struct command_landlock_place *place)
 {
-	*place = (struct command_landlock_place){ s->stdio[0], false };
+	*place = (struct command_landlock_place){ .fd = s->stdio[0] };
 	if (!s->in->terminals)
 		return 0;
 	place->fd = open("/dev/pts", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -405,7 +405,7 @@ make_ruleset(const struct start *s)
 		if (proc < 0)
 			return -errno;
 		in->writable[o.writable_count++] =
-		    (struct command_landlock_place){ proc, true };
+		    (struct command_landlock_place){ proc, true, false };
 	}
 	if (s->command != NULL && s->command->tty) {
 		err = terminal_place(s, &in->writable[o.writable_count++]);

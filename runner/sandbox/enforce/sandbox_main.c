@@ -182,7 +182,7 @@ shared_counts_limit(void)
 }
 
 /* The devices, and what make_ruleset() of inside.c adds. */
-#define WRITABLE_MORE (8 + 2)
+#define WRITABLE_MORE (9 + 2)
 
 static struct inside inside = { .channel = CONTROL_FD };
 static void (*run_files)(void);
@@ -209,7 +209,7 @@ reply(const struct sandbox_answer *a)
 /* --- BUILD -------------------------------------------------------------- */
 
 static int
-add_writable(int fd)
+add_writable(int fd, bool scratch)
 {
 	struct stat st;
 
@@ -218,25 +218,25 @@ add_writable(int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	inside.writable[inside.nwritable++] =
-	    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode) };
+	    (struct command_landlock_place){ fd, S_ISDIR(st.st_mode), scratch };
 	return 0;
 }
 
 /*
- * The last two are left out where there is no view, because they belong to the
- * host and are shared.
+ * The last three are left out where there is no view, because two of them
+ * belong to the host and are shared.
  */
 static int
 open_devices(void)
 {
 	static const char *const devices[] = { "/dev/null", "/dev/zero",
 		"/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
-		"/dev/pts", "/dev/shm" };
-	size_t n = nitems(devices) - (inside.landlock_only ? 2 : 0);
+		"/dev/pts", "/dev/shm", VIEW_TMP };
+	size_t n = nitems(devices) - (inside.landlock_only ? 3 : 0);
 	int err = 0;
 
 	for (size_t i = 0; i < n && err == 0; i++) {
-		err = add_writable(mounts_open(AT_FDCWD, devices[i]));
+		err = add_writable(mounts_open(AT_FDCWD, devices[i]), false);
 		if (err == -ENOENT)
 			err = 0;
 	}
@@ -259,10 +259,10 @@ open_writable(void)
 		const struct plan_mount *m = &plan.mounts[i];
 
 		if (plan_is_writable(m))
-			err =
-			    add_writable(inside.landlock_only
-					     ? view_open_host(m)
-					     : mounts_open(AT_FDCWD, m->path));
+			err = add_writable(inside.landlock_only
+					       ? view_open_host(m)
+					       : mounts_open(AT_FDCWD, m->path),
+			    m->scratch);
 	}
 	return err;
 }
@@ -287,7 +287,7 @@ prepare_landlock(const char **step)
 	}
 	if (inside.landlock_abi == 0) {
 		log_warn(0, "this kernel has no Landlock; sandboxes do "
-			    "without it");
+			    "without it, and have a private /tmp");
 		return 0;
 	}
 	inside.restrict_files = plan.base != PLAN_BASE_WRITE;
@@ -501,6 +501,8 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 		what = a->step;
 	}
 	a->names = err == 0 && can_serve_names(o);
+	a->has_tmp = err == 0 && !inside.landlock_only &&
+		     access(VIEW_TMP, W_OK | X_OK) == 0;
 	if (err == 0)
 		err = prepare_landlock(&what);
 	if (err == 0)

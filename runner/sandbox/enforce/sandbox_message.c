@@ -76,6 +76,7 @@ get_strings(struct buf_reader *r)
 static const struct field mount_fields[] = {
 	FIELD_BELOW(plan_mount, kind, PLAN_PRIVATE + 1),
 	FIELD_OF(plan_mount, reopened),
+	FIELD_OF(plan_mount, scratch),
 	FIELD_BELOW(plan_mount, seen.type, FS_OTHER + 1),
 	FIELD_OF(plan_mount, seen.device),
 	FIELD_OF(plan_mount, seen.inode),
@@ -262,6 +263,7 @@ static const struct field answer_fields[] = {
 	FIELD_OF(sandbox_answer, own_unix),
 	FIELD_OF(sandbox_answer, guards_ports),
 	FIELD_OF(sandbox_answer, names),
+	FIELD_OF(sandbox_answer, has_tmp),
 	FIELD_OF(sandbox_answer, elsewhere),
 };
 

@@ -108,6 +108,7 @@ struct sandbox_answer {
 	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
 	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */
 	bool names;	   /* SANDBOX_BUILD: commands may have a `resolver` */
+	bool has_tmp;	   /* SANDBOX_BUILD: there is VIEW_TMP */
 	bool elsewhere;	   /* SANDBOX_START: in `instead` */
 	/*
 	 * SANDBOX_BUILD: user namespaces cannot be made here, or with no_proc

@@ -15,6 +15,9 @@
 
 #define VIEW_STEP_MAX 240
 
+/* A directory for temporary files that belongs to the sandbox alone. */
+#define VIEW_TMP "/dev/tmp"
+
 /*
  * Replaces the root of the calling process, which must be alone in its mount
  * namespace, with what the plan says. Returns 0, or -errno with the failed step

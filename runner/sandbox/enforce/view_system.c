@@ -105,19 +105,19 @@ view_memory_options(const struct view *v, char *text, size_t cap)
 }
 
 static int
-add_shm(struct view *v)
+add_memory(struct view *v, const char *path, unsigned flags)
 {
 	_cleanup_close_ int target = -1;
 	char options[96];
 	bool own;
 
-	view_step(v, "/dev/shm");
-	target = view_point(v, "/dev/shm", true, &own);
+	view_step(v, "%s", path);
+	target = view_point(v, path, true, &own);
 	if (target < 0)
 		return target;
 	view_memory_options(v, options, sizeof(options));
 	return view_tmpfs(
-	    v, target, NULL, MS_NOSUID | MS_NODEV | MS_NOEXEC, options);
+	    v, target, NULL, MS_NOSUID | MS_NODEV | flags, options);
 }
 
 /* Places the empty files where commands can mount them. */
@@ -155,7 +155,10 @@ add_dev(struct view *v)
 	if (err == 0)
 		err = add_terminals(v);
 	if (err == 0)
-		err = add_shm(v);
+		err = add_memory(v, "/dev/shm", MS_NOEXEC);
+	/* Builds execute what they put there. */
+	if (err == 0)
+		err = add_memory(v, VIEW_TMP, 0);
 	return err < 0 ? err : add_empty(v);
 }
 

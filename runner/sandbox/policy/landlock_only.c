@@ -71,7 +71,10 @@ mount_against(const struct plan *plan, const struct plan_mount *m)
 	case PLAN_PLACEHOLDER_DIRECTORY:
 		return "protects";
 	case PLAN_PRIVATE:
-		return "has one of its own:";
+		/* No sockets are made here in any case. */
+		return strcmp(m->path, RESOLVE_X11) == 0
+			   ? NULL
+			   : "has one of its own:";
 	case PLAN_PIN:
 		return "keeps in place";
 	}

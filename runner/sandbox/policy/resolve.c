@@ -238,6 +238,28 @@ resolve_claim(struct resolver *s)
 	return 0;
 }
 
+/* Gives a policy that may write to the host's /tmp a place for X servers. */
+static int
+resolve_x11(struct resolver *s)
+{
+	struct walk w = tree_start(&s->tree);
+	struct node *tmp;
+	int err = tree_walk(&s->tree, &w, "/tmp");
+
+	tmp = w.at;
+	if (err < 0 || w.state != WALK_FOUND || tmp->apart ||
+	    tmp->claim != CLAIM_WRITE || s->tree.root->claim == CLAIM_WRITE)
+		return err == -ELOOP ? 0 : err;
+	err = tree_walk(&s->tree, &w, strrchr(RESOLVE_X11, '/') + 1);
+	if (err < 0 || w.state != WALK_FOUND || w.nlinks > 0 ||
+	    w.at->parent != tmp || w.at->seen.type != FS_DIRECTORY ||
+	    w.at->claim != CLAIM_NONE)
+		return err == -ELOOP ? 0 : err;
+	w.at->apart = true;
+	w.at->claim = CLAIM_WRITE;
+	return 0;
+}
+
 /* --- the plan ----------------------------------------------------------- */
 
 /*
@@ -265,9 +287,10 @@ put_mount(struct resolver *s, struct node *n, enum plan_kind kind)
 		    RESOLVE_MOUNTS_MAX);
 	plan->mounts = resolve_grow(
 	    plan->mounts, plan->count, &plan->cap, sizeof(*plan->mounts));
-	plan->mounts[plan->count++] = (struct plan_mount){
-		.kind = kind, .path = node_path(n), .seen = n->seen
-	};
+	plan->mounts[plan->count++] = (struct plan_mount){ .kind = kind,
+		.scratch = kind == PLAN_WRITE && n->in_scratch,
+		.path = node_path(n),
+		.seen = n->seen };
 	n->mounted = true;
 	return 0;
 }
@@ -297,6 +320,24 @@ emit_replaced(struct resolver *s, struct node *n)
 		   : put_mount(s, n, kind_of(n));
 }
 
+/*
+ * A directory that an entry makes writable ends the scratch place in which it
+ * lies, for example a workspace in /tmp. There it is mounted, so that nothing
+ * that is made in it can be renamed into the scratch place.
+ */
+static void
+note_scratch(struct resolver *s, struct node *n, enum sandbox_access above)
+{
+	bool inherited = n->parent->in_scratch;
+
+	n->in_scratch = inherited;
+	if (n->claim != CLAIM_WRITE || n->seen.type != FS_DIRECTORY ||
+	    s->plan->base == PLAN_BASE_WRITE)
+		return;
+	n->in_scratch = n->scratch && (inherited || above != SANDBOX_WRITE);
+	n->only_leaves = inherited && !n->in_scratch && above == SANDBOX_WRITE;
+}
+
 /* A node whose claim changes nothing needs no mount. */
 static int
 emit_node(struct resolver *s, struct node *n)
@@ -304,6 +345,7 @@ emit_node(struct resolver *s, struct node *n)
 	enum sandbox_access above = n->parent->access;
 
 	n->access = n->claim != CLAIM_NONE ? access_of(n->claim) : above;
+	note_scratch(s, n, above);
 	if (n->apart && n->claim == CLAIM_WRITE) {
 		n->replaced = true;
 		return put_mount(s, n, PLAN_PRIVATE);
@@ -318,7 +360,8 @@ emit_node(struct resolver *s, struct node *n)
 		return above == SANDBOX_WRITE ? put_mount(s, n, n->mask) : 0;
 	if (n->remade && above == SANDBOX_DENY)
 		return put_mount(s, n, PLAN_READ);
-	if (n->seen.type == FS_MISSING || n->access == above)
+	if (n->seen.type == FS_MISSING ||
+	    (n->access == above && !n->only_leaves))
 		return 0;
 	return put_mount(s, n, kind_of(n));
 }
@@ -336,6 +379,13 @@ set_base(struct resolver *s)
 	plan->minimal = plan->base == PLAN_BASE_EMPTY && s->wants_proc;
 }
 
+/* Tells whether the node's mount changes what may be done with the path. */
+static bool
+changes_access(const struct node *n)
+{
+	return n->mounted && !n->only_leaves;
+}
+
 /*
  * Pins writable directories above a mount; otherwise they could be renamed
  * together with what is mounted below.
@@ -346,10 +396,10 @@ mark_pins(const struct resolver *s)
 	for (size_t i = 0; i < s->tree.count; i++) {
 		struct node *n = s->tree.nodes[i];
 
-		if (!n->mounted && !n->pinned)
+		if (!changes_access(n) && !n->pinned)
 			continue;
 		for (n = n->parent;
-		     n != NULL && n->parent != NULL && !n->mounted &&
+		     n != NULL && n->parent != NULL && !changes_access(n) &&
 		     !n->pinned && !n->replaced && n->access == SANDBOX_WRITE;
 		     n = n->parent)
 			n->pinned = true;
@@ -560,7 +610,8 @@ static int
 run(struct resolver *s, const struct fs_view *view)
 {
 	int (*const steps[])(struct resolver *) = { resolve_bind,
-		resolve_expand, resolve_claim, resolve_protect, resolve_emit };
+		resolve_expand, resolve_claim, resolve_protect, resolve_x11,
+		resolve_emit };
 	int err = tree_init(&s->tree, view);
 
 	for (size_t i = 0; i < nitems(steps) && err == 0; i++)

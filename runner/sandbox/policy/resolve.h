@@ -15,6 +15,12 @@
 /* The most paths that all patterns of a request together may match. */
 #define RESOLVE_MATCHES_MAX 8192
 
+/*
+ * Where X servers make their sockets. In a host's /tmp this is a PLAN_PRIVATE,
+ * if it is there.
+ */
+#define RESOLVE_X11 "/tmp/.X11-unix"
+
 /* The most mounts of one plan. */
 #define RESOLVE_MOUNTS_MAX 20000
 
@@ -103,6 +109,11 @@ struct plan_mount {
 	char *path;    /* owned */
 	struct fs_node seen; /* for placeholders FS_MISSING, with the inode that
 				stands there */
+	/*
+	 * PLAN_WRITE: a directory for temporary files of the host's, where no
+	 * sockets are made, because programs outside look for sockets there.
+	 */
+	bool scratch;
 };
 
 static inline bool

@@ -316,7 +316,7 @@ bind_entries(struct resolver *s)
 }
 
 static int
-set_apart(struct resolver *s, const char *path)
+set_scratch(struct resolver *s, const char *path, bool apart)
 {
 	struct walk w = tree_start(&s->tree);
 	int err =
@@ -326,18 +326,21 @@ set_apart(struct resolver *s, const char *path)
 		return 0;
 	if (err < 0)
 		return resolve_error(s, err, "", path);
-	w.at->apart = w.state == WALK_FOUND && w.at != s->tree.root &&
-		      w.at->seen.type == FS_DIRECTORY;
+	if (w.state != WALK_FOUND || w.at == s->tree.root ||
+	    w.at->seen.type != FS_DIRECTORY)
+		return 0;
+	w.at->scratch = true;
+	w.at->apart |= apart;
 	return 0;
 }
 
 static int
-set_tmp_apart(struct resolver *s)
+set_scratches(struct resolver *s)
 {
-	int err = s->r->private_tmp ? set_apart(s, "/tmp") : 0;
+	int err = set_scratch(s, "/tmp", s->r->private_tmp);
 
-	return err == 0 && s->r->private_tmpdir ? set_apart(s, s->r->tmpdir)
-						: err;
+	return err < 0 ? err
+		       : set_scratch(s, s->r->tmpdir, s->r->private_tmpdir);
 }
 
 int
@@ -352,7 +355,7 @@ resolve_bind(struct resolver *s)
 	else
 		err = bind_entries(s);
 	if (err == 0)
-		err = set_tmp_apart(s);
+		err = set_scratches(s);
 	if (err == 0)
 		err = bind_list(s, s->r->deny_read, ORIGIN_OPERATOR);
 	if (err == 0)

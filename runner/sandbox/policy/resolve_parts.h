@@ -44,8 +44,12 @@ struct node {
 	bool grant_below;    /* an entry grants it or a path below it */
 	bool root;	     /* a write entry leads exactly here */
 	bool protects;	     /* its protected names have been handled */
-	bool apart;	  /* where it is writable, PLAN_PRIVATE replaces it */
-	bool replaced;	  /* PLAN_PRIVATE hides the host's here */
+	bool apart;	 /* where it is writable, PLAN_PRIVATE replaces it */
+	bool scratch;	 /* /tmp or TMPDIR */
+	bool in_scratch; /* in the plan: as in struct plan_mount */
+	bool
+	    only_leaves; /* it is mounted only because it is not `in_scratch` */
+	bool replaced;	 /* PLAN_PRIVATE hides the host's here */
 	unsigned scanned; /* levels searched for nested repositories */
 	bool remade;	  /* a link that the view creates again */
 	bool pinned, mounted;

@@ -27,6 +27,7 @@
 #include "loop.h"
 #include "seqpacket.h"
 #include "util.h"
+#include "view.h"
 
 static void sandbox_placeholders_init(struct sandbox *n);
 static void sandbox_placeholders_clear(struct sandbox *n);
@@ -120,7 +121,8 @@ same_mount(const struct plan_mount *a, const struct plan_mount *b)
 	return a->kind == b->kind && a->reopened == b->reopened &&
 	       a->seen.type == b->seen.type &&
 	       a->seen.device == b->seen.device &&
-	       a->seen.inode == b->seen.inode && strcmp(a->path, b->path) == 0;
+	       a->seen.inode == b->seen.inode && a->scratch == b->scratch &&
+	       strcmp(a->path, b->path) == 0;
 }
 
 static bool
@@ -503,6 +505,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
 	n->names = a.names;
+	n->tmpdir = a.has_tmp ? VIEW_TMP : NULL;
 	if (err == 0 && n->plan.network && options.own_ports[0] != 0 &&
 	    !a.guards_ports)
 		log_warn(0, "sandbox: nothing here keeps a command with a "

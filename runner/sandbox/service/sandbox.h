@@ -43,6 +43,7 @@ struct sandbox {
 	bool loopback;	       /* a network namespace of its own */
 	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
 	bool names;	       /* commands may have a resolver of their own */
+	const char *tmpdir;    /* a directory of its own; NULL: none */
 	/*
 	 * The sandbox got a request and did not answer, so it is unknown
 	 * whether the request was carried out.

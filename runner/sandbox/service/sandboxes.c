@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "command_filter.h"
 #include "descriptors.h"
 #include "landlock_only.h"
 #include "log.h"
@@ -73,6 +75,7 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->controllers = host->controllers;
 	sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
+	sb->no_landlock = command_landlock_abi() == 0;
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
 	if (!limits->network_host)
 		network_list_everything(&sb->everything, limits->network_allow);
@@ -149,6 +152,19 @@ reopen_resolver(const struct ceiling *c, const struct plan *plan,
 
 /* --- plans -------------------------------------------------------------- */
 
+/*
+ * Most hosts have this directory. On others the first X server makes it and
+ * nobody removes it, and where the network is the host's an X server needs one
+ * that its sandbox can cover. Returns true if it is new.
+ */
+static bool
+make_x11(const struct plan *plan)
+{
+	return plan->network && plan->base != PLAN_BASE_WRITE &&
+	       plan_access(plan, "/tmp") == SANDBOX_WRITE &&
+	       mkdir(RESOLVE_X11, 01777) == 0 && chmod(RESOLVE_X11, 01777) == 0;
+}
+
 static int
 make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
     const struct sandbox_request *asked, const char *tmpdir, struct plan *plan,
@@ -161,8 +177,10 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 		.context = &context,
 		.cwd = asked->cwd,
 		.tmpdir = tmpdir,
-		.private_tmp = c->limits.tmp == SANDBOX_TMP_PRIVATE,
-		.private_tmpdir = c->limits.tmpdir == SANDBOX_TMP_PRIVATE,
+		.private_tmp =
+		    c->limits.tmp == SANDBOX_TMP_PRIVATE || sb->no_landlock,
+		.private_tmpdir =
+		    c->limits.tmpdir == SANDBOX_TMP_PRIVATE || sb->no_landlock,
 		.home = sb->home,
 		.protected_names = c->protected_names,
 		.deny_read = c->deny_read,
@@ -176,6 +194,11 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
+	if (err == 0 && asked->cwd != NULL && !r.private_tmp &&
+	    make_x11(plan)) {
+		plan_clear(plan);
+		err = resolve(plan, &r, &disk_view, error);
+	}
 	if (err == 0 && reopen_resolver(c, plan, &context, asked->hosts != NULL,
 			    &resolver)) {
 		plan_clear(plan);

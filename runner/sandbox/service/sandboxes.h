@@ -33,6 +33,11 @@ struct sandboxes {
 	struct resolve_matches *found; /* set during sandboxes_scan() */
 	bool required;	  /* the latest request demands every layer */
 	unsigned clamped; /* 1 << enum ceiling_limit: cut down in it */
+	/*
+	 * The kernel has no Landlock to keep sockets out of the host's
+	 * directories for temporary files, so that those are private.
+	 */
+	bool no_landlock;
 	struct ceiling ceiling;
 	/* what a policy with a network reaches; no text: the host's network */
 	struct network_list everything;
