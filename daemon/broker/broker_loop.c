@@ -145,21 +145,22 @@ broker_stop(struct broker *m, int exit_code)
 	session_terminate_all(m, "the server is stopping");
 }
 
-/* Whoever sends clients here, as a load balancer, reads /readyz and stops; what
- * it sends meanwhile is served. False: no notice is given, or it was. */
+/* As drain_begin(); if the operator has drained execd, its notice is meant.
+ * False: no notice is given, or it was. */
 static bool
 give_notice(struct broker *m)
 {
-	uint32_t ms = m->conf->limits.drain_notice_ms;
+	uint64_t ms = m->drain.drained ? drain_notice_ms(m)
+				       : m->conf->limits.drain_notice_ms;
 
 	if (ms == 0 || m->notice_until_ms > 0)
 		return false;
-	m->notice_until_ms = now_ms() + ms;
+	m->notice_until_ms = now_ms() + (int64_t)ms;
 	drain_keep_times(m);
-	log_info("signal %d: new sessions are opened for another %u ms",
-	    SIGTERM, ms);
-	notify(
-	    "STOPPING=1\nSTATUS=new sessions are opened for another %u ms", ms);
+	log_info("signal %d: new sessions are opened for another %llu ms",
+	    SIGTERM, (unsigned long long)ms);
+	notify("STOPPING=1\nSTATUS=new sessions are opened for another %llu ms",
+	    (unsigned long long)ms);
 	frontend_drain(m);
 	return true;
 }
@@ -357,6 +358,7 @@ broker_run(struct broker *m)
 		start_frontend_when_due(m, now);
 		deadline = earlier_ms(session_expire(m, now),
 		    earlier_ms(finish_drain(m, now), restart_helpers(m, now)));
+		deadline = earlier_ms(deadline, drain_watch(m, now));
 		deadline = earlier_ms(deadline, frontend_watch(m, now));
 		deadline = earlier_ms(deadline,
 		    notify_alive(now, broker_health_of_parts(m, now) == NULL));

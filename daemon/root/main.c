@@ -147,17 +147,27 @@ watch_signals(void)
 }
 
 static void
+hear(struct broker_process *b)
+{
+	if (b->channel >= 0 && !broker_commands_take(b))
+		broker_lose(b, NULL);
+}
+
+static void
 take_signals(int fd)
 {
 	struct signalfd_siginfo info;
 
 	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo == SIGCHLD)
+		if (info.ssi_signo == SIGCHLD) {
 			reap();
-		else if (info.ssi_signo == SIGUSR2)
+		} else if (info.ssi_signo == SIGUSR2) {
 			reexec_ask();
-		else
+		} else {
+			/* It may have said that it serves. */
+			hear(&root.serving);
 			broker_signal((int)info.ssi_signo);
+		}
 }
 
 /* --- the loop ------------------------------------------------------------ */
@@ -178,14 +188,6 @@ next_timeout(int64_t now)
 }
 
 static void
-hear(struct broker_process *b, const struct pollfd *ready)
-{
-	if (ready->revents != 0 && b->channel == ready->fd &&
-	    !broker_commands_take(b))
-		broker_lose(b, NULL);
-}
-
-static void
 serve(int signals)
 {
 	while (!root.stopping) {
@@ -201,8 +203,10 @@ serve(int signals)
 		    (poll(ready, nitems(ready), timeout) < 0 && errno != EINTR))
 			break;
 		take_signals(signals);
-		hear(&root.serving, &ready[1]);
-		hear(&root.next, &ready[4]);
+		if (ready[1].revents != 0)
+			hear(&root.serving);
+		if (ready[4].revents != 0)
+			hear(&root.next);
 		if (ready[3].revents != 0)
 			broker_accept();
 		dispose_reap(); /* no signal comes of their end */

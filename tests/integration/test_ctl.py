@@ -239,7 +239,7 @@ def test_drain_and_back(configured, user, directory):
     c = s.connect(token="tok-a").ready()
     c.sh("p", "echo up; read x; echo got $x", pipeStdin=True)
     c.wait_output("p", "up")
-    assert ctl.json("drain") == {"changed": True, "state": "drained", "sessions": 1}
+    assert ctl.json("drain") == {"changed": True, "state": "drained", "sessions": 1, "noticeMs": None}
     assert ctl.json("drain")["changed"] is False
     refused = (-32603, "the server takes no new sessions: it is drained by its operator")
 
@@ -286,7 +286,7 @@ def test_status(audited):
     s, ctl, _ = audited()
     s.connect(token="tok-a").ready()
     r = ctl.json("status")
-    assert set(r) == {"state", "drainedBy", "health", "version", "programs", "sessions", "listeners", "controllers", "auditFailing"}
+    assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "programs", "sessions", "listeners", "controllers", "auditFailing"}
     assert (r["state"], r["health"], r["listeners"], r["auditFailing"]) == ("serving", "ok", [s.url], False)
     assert r["programs"] == {"execd": s.pid, "execd-broker": s.broker, "execd-frontend": s.frontend(), "execd-keys": []}
     assert r["sessions"] == {"attached": 1, "detached": 0, "ending": 0, "max": 10000,

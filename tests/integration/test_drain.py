@@ -5,6 +5,8 @@ import signal
 import pytest
 from conftest import is_alive, kill, poll
 from test_broker import ALL, COUNT, replaced, resume, server, text, whole  # noqa: F401
+from test_config import basic, ready
+from test_ctl import Ctl
 from test_reexec import installed  # noqa: F401
 from test_reexec import server as installed_server  # noqa: F401
 
@@ -164,3 +166,76 @@ def test_without_a_broker_that_could_come(installed_server):  # noqa: F811
 def state(pid):
     with open(f"/proc/{pid}/status") as f:
         return next(line for line in f if line.startswith("State:"))
+
+
+@pytest.mark.parametrize("how", ["ctl", "SIGUSR1"])
+def test_a_notice_before_the_operators_drain(configured, user, how):
+    """A balancer is told at once, and what it sends until it has read that is served; also by the next broker."""
+    s = configured(basic(user, rest="[limits]\ndrain-notice = 1h\n"))
+    ctl = Ctl(s, user)
+
+    def new():
+        return s.connect(token="tok-a").ready().run("x", ["/bin/echo", "new"]).stdout
+
+    if how == "ctl":
+        r = ctl.json("drain")
+        assert r["state"] == "drained" and 3590_000 < r["noticeMs"] <= 3600_000
+    else:
+        s.child.send_signal(signal.SIGUSR1)
+    s.wait_log("new sessions are opened for another 3600000 ms")
+    poll(lambda: b"503" in ready(s)[0], what="/readyz to say it")
+    assert new() == "new\n"
+    s.fronts = 1
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    assert b"503" in ready(s)[0] and new() == "new\n"
+    assert ctl.json("status")["noticeMs"] > 3500_000 and ctl.json("drain")["changed"] is False
+    assert ctl.json("undrain")["changed"] is True
+    assert ctl.json("status")["noticeMs"] is None
+    poll(lambda: b"200" in ready(s)[0], what="/readyz to say it")
+    assert new() == "new\n"
+    stopped(s)
+
+
+def stopped(s):
+    """At once, without a notice."""
+    s.child.send_signal(signal.SIGINT)
+    assert s.child.wait(15) == 0
+
+
+def test_the_operators_notice_ends(configured, user):
+    s = configured(basic(user, rest="[limits]\ndrain-notice = 200ms\n"))
+    s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGUSR1)
+    s.wait_log("no new sessions; 1 go on")
+    code, message = s.connect(token="tok-a").error("initialize", {"clientName": "x"})
+    assert code == -32603 and "drained by its operator" in message
+    stopped(s)
+
+
+def test_a_stop_in_the_operators_notice(configured, user):
+    """The balancer was told: there is no second notice, and none that is longer."""
+    s = configured(basic(user, rest="[limits]\ndrain-notice = 1h\ndrain-timeout = 1h\n"))
+    ctl, c = Ctl(s, user), s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGUSR1)
+    s.wait_log("drained by uid")
+    left = ctl.json("status")["noticeMs"]
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("signal 15: new sessions are opened for another 3")
+    assert 0 < ctl.json("status")["noticeMs"] <= left
+    assert c.run("x", ["/bin/echo", "still"]).stdout == "still\n"
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("signal 15: no new sessions")
+    stopped(s)
+
+
+def test_a_stop_after_the_operators_drain(configured, user):
+    s = configured(basic(user, rest="[limits]\ndrain-notice = 200ms\ndrain-timeout = 1h\n"))
+    s.connect(token="tok-a").ready()
+    s.child.send_signal(signal.SIGUSR1)
+    s.wait_log("no new sessions; 1 go on")
+    s.child.send_signal(signal.SIGTERM)
+    s.wait_log("signal 15: no new sessions")
+    assert "signal 15: new sessions" not in s.log
+    stopped(s)

@@ -17,7 +17,8 @@ drain_reason(const struct broker *m)
 {
 	if (m->stopping || m->draining)
 		return "the server is shutting down";
-	return m->drain.drained ? "the server takes no new sessions: it is "
-				  "drained by its operator"
-				: NULL;
+	return m->drain.drained && m->drain.notice_until_ms == 0
+		   ? "the server takes no new sessions: it is "
+		     "drained by its operator"
+		   : NULL;
 }

@@ -27,6 +27,8 @@ struct drain {
 	bool drained;
 	uint32_t by;	   /* uid */
 	uint64_t since_ms; /* CLOCK_REALTIME */
+	/* CLOCK_MONOTONIC: new sessions are opened until then; 0: none is */
+	int64_t notice_until_ms;
 };
 
 /* exit-when-idle (session_registry.h). CLOCK_MONOTONIC; 0: no. */

@@ -49,7 +49,7 @@ static const char usage_text[] =
     "  --detached-ttl DURATION   keep a session without connection (150s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
     "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
-    "  --drain-notice DURATION   new sessions may begin so long at SIGTERM (0s)\n"
+    "  --drain-notice DURATION   new sessions may begin so long at a drain (0s)\n"
     "  --exit-when-idle DURATION stop when there was no session for so long (none)\n"
     "  --retention SIZE          output kept of each process (1M)\n"
     "  --pre-auth-deadline DURATION  from accept to initialize (10s)\n"

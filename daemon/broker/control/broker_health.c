@@ -185,14 +185,17 @@ read_drained(struct drain *d)
 {
 	_cleanup_close_ int fd = spawn_take(STORED_DRAINED);
 	unsigned long long since_ms;
+	long long notice_until_ms = 0; /* of an earlier version: none */
 	char text[64] = "";
 
 	*d = (struct drain){ .drained = false };
 	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= 0 ||
-	    sscanf(text, "%u %llu", &d->by, &since_ms) != 2)
+	    sscanf(text, "%u %llu %lld", &d->by, &since_ms, &notice_until_ms) <
+		2)
 		return;
 	d->drained = true;
 	d->since_ms = since_ms;
+	d->notice_until_ms = notice_until_ms;
 	log_info("no new sessions: execd was drained by uid %u", d->by);
 }
 
@@ -207,25 +210,63 @@ static void
 keep_drained(const struct drain *d)
 {
 	char text[64];
-	int n = snprintf(text, sizeof(text), "%u %llu", d->by,
-	    (unsigned long long)d->since_ms);
+	int n = snprintf(text, sizeof(text), "%u %llu %lld", d->by,
+	    (unsigned long long)d->since_ms, (long long)d->notice_until_ms);
 
 	keep(STORED_DRAINED, text, (size_t)n);
 }
 
+static void
+refuse_new(struct broker *m)
+{
+	m->drain.notice_until_ms = 0;
+	log_info("drained by uid %u: no new sessions; %zu go on", m->drain.by,
+	    m->sessions->by_id.count);
+	session_spare_drop_all(m);
+}
+
+/* A balancer reads /readyz and stops; what it sends meanwhile is served. */
 bool
 drain_begin(struct broker *m, uint32_t uid)
 {
+	uint32_t ms = m->conf->limits.drain_notice_ms;
+
 	if (m->drain.drained)
 		return false;
-	m->drain = (struct drain){ true, uid, wall_ms() };
+	m->drain =
+	    (struct drain){ true, uid, wall_ms(), ms > 0 ? now_ms() + ms : 0 };
 	keep_drained(&m->drain);
-	log_info("drained by uid %u: no new sessions; %zu go on", uid,
-	    m->sessions->by_id.count);
-	session_spare_drop_all(m);
+	if (ms > 0)
+		log_info("drained by uid %u: new sessions are opened for "
+			 "another %u ms",
+		    uid, ms);
+	else
+		refuse_new(m);
 	frontend_drain(m);
 	notify("STATUS=drained by uid %u", uid);
 	return true;
+}
+
+int64_t
+drain_watch(struct broker *m, int64_t now)
+{
+	if (now < m->drain.notice_until_ms)
+		return m->drain.notice_until_ms;
+	if (m->drain.notice_until_ms > 0)
+		refuse_new(m);
+	return -1;
+}
+
+uint64_t
+drain_notice_ms(const struct broker *m)
+{
+	int64_t now = now_ms(), until = m->drain.notice_until_ms;
+
+	if (m->notice_until_ms > 0)
+		until = m->notice_until_ms;
+	return m->stopping || m->draining || until < now
+		   ? 0
+		   : (uint64_t)(until - now);
 }
 
 bool

@@ -44,9 +44,9 @@ unsigned load_pressure(const char *text);
 /* --- the drain ----------------------------------------------------------- */
 
 /*
- * The operator's drain: no new session is opened, and open ones go on until
- * they end. The operator can undo it. The state survives the end of the broker,
- * but not the end of root's execd.
+ * The operator's drain: no new session is opened after the drain-notice, and
+ * open ones go on until they end. The operator can undo it. The state survives
+ * the end of the broker, but not the end of root's execd.
  */
 
 /* Reads the state that the previous broker left, also of its end. */
@@ -55,6 +55,13 @@ void drain_init(struct broker *m);
 /* Returns false if the state was so already. */
 bool drain_begin(struct broker *m, uint32_t uid);
 bool drain_end(struct broker *m, uint32_t uid);
+
+/* Ends the notice. Returns when to call it again (CLOCK_MONOTONIC ms) or -1. */
+int64_t drain_watch(struct broker *m, int64_t now);
+
+/* Returns for how many ms new sessions are still opened although the balancer
+ * was told; 0: there is no notice now. */
+uint64_t drain_notice_ms(const struct broker *m);
 
 /* The times of SIGTERM have changed: the next broker goes on with them. */
 void drain_keep_times(const struct broker *m);

@@ -466,6 +466,14 @@ execd_state(const struct broker *m)
 				  : "serving";
 }
 
+static void
+put_notice(struct json_writer *w, const struct broker *m)
+{
+	uint64_t ms = drain_notice_ms(m);
+
+	put_known(w, "noticeMs", ms > 0, ms);
+}
+
 static int
 answer_drain(struct ctl_request *r, struct json_writer *w)
 {
@@ -474,6 +482,7 @@ answer_drain(struct ctl_request *r, struct json_writer *w)
 	json_key_bool(w, "changed", drain_begin(r->broker, r->client->who.uid));
 	json_key_cstring(w, "state", execd_state(r->broker));
 	json_key_u64(w, "sessions", r->broker->sessions->by_id.count);
+	put_notice(w, r->broker);
 	return 0;
 }
 
@@ -557,6 +566,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 
 	json_key_cstring(w, "state", execd_state(m));
 	put_known(w, "drainedBy", m->drain.drained, m->drain.by);
+	put_notice(w, m);
 	json_key_cstring(w, "health", ill ? ill : "ok");
 	json_key_cstring(w, "version", EXECD_VERSION);
 	put_programs(w, m);

@@ -286,7 +286,7 @@ frontend_start(struct broker *m)
 		return err;
 	}
 	send_configuration(m, BROKER_EV_CONFIGURE);
-	if (drain_reason(m) != NULL || broker_is_going(m))
+	if (m->drain.drained || broker_is_going(m))
 		frontend_drain(m);
 	return 0;
 }
