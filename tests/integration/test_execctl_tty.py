@@ -187,7 +187,7 @@ def test_the_network_is_cut_under_a_shell(server, directory, tmux):
 class Terminal:
     """A pseudo terminal with execctl on it; tells what mode it is in."""
 
-    def __init__(self, ctl, *args, controlling=False, under=(), modes=()):
+    def __init__(self, ctl, *args, controlling=False, under=(), modes=(), deaf=False):
         """Under another program: it is the session's leader, and execctl its child."""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -195,7 +195,11 @@ class Terminal:
         if modes:
             subprocess.run(["stty", *modes], stdin=slave, check=True)
         self.before = termios.tcgetattr(slave)
-        take = (lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if controlling or under else None
+        def take():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if deaf else signal.SIG_DFL)    # whatever who tests does
+            if controlling or under:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
         self.child = subprocess.Popen([*under, str(EXECCTL), *args], stdin=slave, stdout=slave, stderr=slave, env=ctl.env,
                                       start_new_session=True, preexec_fn=take)
         self.seen = b""
@@ -347,8 +351,9 @@ def test_exit_does_not_wait_for_who_holds_the_terminal(ctl, terminal, job):
     t.wait(b"remote> ")
     os.write(t.master, job.format(mark).encode() + b"\r")
     poll(lambda: pids_with("1000." + mark), what="the job")
-    t.read_all()
     os.write(t.master, b"exit 3\r")
+    t.wait(b"execctl: what the command left on the terminal ends with its session\r\n")
+    t.read_all()
     assert t.ended() == 3
     poll(lambda: not pids_with("1000." + mark), what="the end of the job")
 
@@ -386,6 +391,18 @@ def test_a_closed_terminal_without_one_for_the_command(ctl, terminal, directory)
     poll((directory / "saving").exists, what="the first half")
     (directory / "go").touch()
     poll((directory / "saved").exists, what="the second half")
+    assert t.child.wait(30) == 5
+
+
+@pytest.mark.parametrize("tty", [[], ["-t"]], ids=["pipes", "terminal"])
+def test_a_closed_terminal_under_nohup(ctl, terminal, tty):
+    """Whoever ignores SIGHUP is not hung up, nor is the command."""
+    t = terminal(ctl, "run", *tty, "sh", "-c", "n=5; trap 'n=6' HUP; trap 'exit $n' USR1; echo ready; while :; do echo on; sleep 0.01; done",
+                 controlling=True, deaf=True)
+    t.wait(b"ready")
+    t.hang_up()
+    os.kill(t.child.pid, signal.SIGHUP)
+    os.kill(t.child.pid, signal.SIGUSR1)    # the smaller number comes first
     assert t.child.wait(30) == 5
 
 

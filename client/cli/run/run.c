@@ -456,6 +456,17 @@ on_closed(void *arg)
 	run_finish(r, r->code);
 }
 
+static void
+drained(void *arg)
+{
+	struct run *r = arg;
+
+	if (r->ctl->ends && !r->ctl->quiet)
+		execctl_say("what the command left on the terminal ends with "
+			    "its session");
+	on_closed(r);
+}
+
 /* A job in the background may hold the terminal for ever, so its end is not
  * waited for, as ssh(1) does not. Once the user's terminal is gone nobody waits
  * here, and what is left can save what it has: run ends the session when it
@@ -465,7 +476,7 @@ leave_terminal(struct run *r)
 {
 	if (!r->tty || r->hung_up || r->giving_up.added)
 		return;
-	r->drained.fire = on_closed;
+	r->drained.fire = drained;
 	r->drained.arg = r;
 	timer_set(r->ctl, &r->drained, DRAIN_MS);
 }

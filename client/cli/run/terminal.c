@@ -95,6 +95,17 @@ terminal_is_gone(void)
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 	SIGUSR2 };
 
+/* nohup execctl: the command is to go on without the user's terminal. A signal
+ * that is ignored would come out of the signalfd all the same. */
+static bool
+is_deaf(void)
+{
+	struct sigaction action;
+
+	return sigaction(SIGHUP, NULL, &action) == 0 &&
+	       action.sa_handler == SIG_IGN;
+}
+
 /* Seconds that the command has to end after SIGTERM. Then its session ends, for
  * which the server has as long again. After that execctl exits, even if the
  * server or a standard stream blocks. */
@@ -268,7 +279,8 @@ run_hang_up(struct run *r)
 		return;
 	r->hung_up = true;
 	timer_remove(r->ctl, &r->drained);
-	forward(r, SIGHUP);
+	if (!is_deaf())
+		forward(r, SIGHUP);
 }
 
 static void
@@ -293,7 +305,8 @@ fill(sigset_t *set)
 {
 	sigemptyset(set);
 	for (size_t i = 0; i < nitems(forwarded); i++)
-		sigaddset(set, forwarded[i]);
+		if (forwarded[i] != SIGHUP || !is_deaf())
+			sigaddset(set, forwarded[i]);
 	sigaddset(set, SIGWINCH);
 	sigaddset(set, SIGCONT);
 }
