@@ -33,7 +33,7 @@
 /* Groups below base: of all sessions, of an identity, a session, a command. */
 #define LEVELS 4
 
-/* Names of groups that are tried before giving up. */
+/* So many names of a group are tried before the claim fails. */
 #define CLAIMS_MAX 100
 
 /* The leaf that the program itself moves into. */
@@ -150,7 +150,8 @@ make_base(struct cgroup_claim *c)
 	return err;
 }
 
-/* Others with this name are in other pid namespaces: not many. */
+/* An execd in another pid namespace may have the same number, and thus the
+ * same name of its group. There are few of them. */
 static int
 name_base(struct cgroup_claim *c)
 {

@@ -60,7 +60,7 @@ extern const char *const group_controllers[GROUP_CONTROLLERS];
 void group_limits_log(bool root);
 
 /* Checks whether limits can be enforced here. If not, returns -EOPNOTSUPP after
- * logging which cannot; `section` is where they are set. */
+ * it has logged which of them cannot; `section` is where they are set. */
 int group_limits_check(const char *section, const struct group_limits *l);
 
 /* Writes to reason[256] why a session of that identity was not started. */

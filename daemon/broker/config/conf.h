@@ -141,7 +141,7 @@ void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
 
 /* Checks whether this host can enforce what is set of limits of groups. Returns
- * 0, or -EOPNOTSUPP after logging which it cannot. */
+ * 0, or -EOPNOTSUPP after it has logged which of them it cannot. */
 int conf_check_groups(const struct conf *c);
 
 /* Replaces what [sandbox] leaves open by the defaults. */
