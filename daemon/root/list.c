@@ -169,11 +169,12 @@ find_place(const struct list *l, uint32_t number, enum control_place_kind kind)
 		   : NULL;
 }
 
-/* Returns the socket that goes on, which is then the caller's, or -ENOENT. */
+/* Returns the socket that goes on, which is then the caller's, or -ENOENT, also
+ * if the file of a unix socket was removed. */
 static int
 take_over(const struct list *old, const struct control_place *what)
 {
-	int fd;
+	int fd, err;
 
 	if (old == NULL || what->kind != PLACE_LISTENER)
 		return -ENOENT;
@@ -182,8 +183,10 @@ take_over(const struct list *old, const struct control_place *what)
 
 		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
 			continue;
-		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-		return fd < 0 ? -errno : fd;
+		err = what->path[0] != '\0' ? place_permit(what) : 0;
+		fd = err < 0 ? err
+			     : fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+		return fd == -1 ? -errno : fd;
 	}
 	return -ENOENT;
 }
@@ -204,8 +207,6 @@ list_add_place(struct list *l, const struct control_place *what,
 	    l->nplaces == LIST_PLACES_MAX)
 		return -EBADMSG;
 	fd = take_over(old, what);
-	if (fd >= 0 && what->path[0] != '\0')
-		found->error = (uint32_t)-place_permit(what);
 	if (fd == -ENOENT)
 		fd = place_open(what, check, found->why, sizeof(found->why));
 	if (fd < 0 && fd != PLACE_NONE)

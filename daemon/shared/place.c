@@ -115,25 +115,26 @@ open_listener(const struct control_place *p)
 	(O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
 
 static int
-check_file(const char *path)
+open_file(const char *path, int flags, char *why, size_t len)
 {
-	_cleanup_close_ int fd = open(path, RECORD_FLAGS);
+	_cleanup_close_ int fd = open(path, RECORD_FLAGS | flags, 0600);
+	int err = fd < 0 ? -errno : trusted_record(fd, why, len);
+
+	return err < 0 ? err : steal_fd(&fd);
+}
+
+static int
+check_file(const char *path, char *why, size_t len)
+{
+	_cleanup_close_ int fd = open_file(path, 0, why, len);
 	_cleanup_free_ char *directory = xstrdup(path);
 
-	if (fd >= 0 || errno != ENOENT)
-		return fd >= 0 ? PLACE_NONE : -errno;
+	if (fd != -ENOENT)
+		return fd >= 0 ? PLACE_NONE : fd;
 	*(strrchr(directory, '/') + 1) = '\0';
 	return faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) < 0
 		   ? -errno
 		   : PLACE_NONE;
-}
-
-static int
-open_file(const char *path)
-{
-	int fd = open(path, RECORD_FLAGS | O_CREAT, 0600);
-
-	return fd < 0 ? -errno : fd;
 }
 
 static int
@@ -168,7 +169,8 @@ place_open(const struct control_place *p, bool check, char *why, size_t len)
 	case PLACE_LISTENER:
 		return check ? PLACE_NONE : open_listener(p);
 	case PLACE_AUDIT_FILE:
-		return check ? check_file(p->path) : open_file(p->path);
+		return check ? check_file(p->path, why, len)
+			     : open_file(p->path, O_CREAT, why, len);
 	case PLACE_AUDIT_SOCKET:
 		return dial(p->path);
 	default:

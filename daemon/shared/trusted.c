@@ -43,6 +43,26 @@ trusted_open(const char *path, struct stat *st, char *why, size_t len)
 }
 
 int
+trusted_record(int fd, char *why, size_t len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISCHR(st.st_mode))
+		return 0;
+	if (!S_ISREG(st.st_mode))
+		return refuse(-EINVAL, "is not a plain file", why, len);
+	if (st.st_uid != geteuid())
+		return refuse(-EINVAL, "belongs to another user", why, len);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return refuse(-EINVAL, "can be written by others", why, len);
+	return st.st_nlink == 1
+		   ? 0
+		   : refuse(-EINVAL, "has a second name", why, len);
+}
+
+int
 trusted_directory(const char *path, char *why, size_t len)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);

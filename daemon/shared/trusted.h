@@ -19,6 +19,11 @@ int trusted_open(const char *path, struct stat *st, char *why, size_t len);
  * (O_PATH). */
 int trusted_directory(const char *path, char *why, size_t len);
 
+/* Checks a file that records are appended to: a plain file of our own with one
+ * name, which nobody else can write, or a character device. Returns 0, or
+ * -errno as trusted_open() does. */
+int trusted_record(int fd, char *why, size_t len);
+
 /* Copies at most so many bytes of the file to memory that nobody can change any
  * more. Does not look at the bytes. Returns a descriptor, the caller's, or
  * -errno. */

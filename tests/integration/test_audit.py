@@ -7,9 +7,10 @@ import re
 import shlex
 import signal
 import stat
+import subprocess
 
 import pytest
-from conftest import digest, lines_of, poll
+from conftest import EXECD, ROOT, as_user, digest, lines_of, poll
 from execd_client import Closed
 
 
@@ -65,6 +66,43 @@ def test_a_session_that_is_not_opened_is_on_record(configured, user, directory):
     s.reload(text.replace("max-sessions = 1", "max-sessions = 9").replace(str(log), "/dev/full"), "/dev/full, was")
     other = s.connect(token="tok-a")    # its identity is the one of the new configuration
     assert other.error("initialize", {"clientName": "x"})[1] == "the audit log cannot be written"
+
+
+@pytest.mark.parametrize("spoil, why", [
+    (lambda p: p.chmod(0o660), "can be written by others"), (lambda p: p.chmod(0o602), "can be written by others"),
+    (lambda p: os.link(p, f"{p}.other"), "has a second name"),
+    (lambda p: (p.unlink(), os.mkfifo(p)), ""), (lambda p: (p.unlink(), p.symlink_to("/etc/passwd")), "Too many levels"),
+    (lambda p: os.chown(p, 65534, 65534), "")], ids=["group", "others", "link", "fifo", "symlink", "owner"])
+def test_a_file_that_others_can_change_is_refused(user, directory, mode, spoil, why):
+    log = directory / "audit.jsonl"
+    log.touch(mode=0o600)
+    if ROOT and mode == "user":
+        os.chown(log, user.pw_uid, user.pw_gid)
+    if not ROOT and why == "" and spoil.__code__.co_names[-1] == "chown":
+        pytest.skip("ANOTHER OWNER IS NOT TESTED: only root gives files away")
+    spoil(log)
+    path = directory / "execd.conf"
+    path.write_text(configuration(user, log))
+    path.chmod(0o644)
+    argv = [str(EXECD), "-t", "-c", str(path)]
+    r = subprocess.run(as_user(user, argv) if mode == "user" else argv, capture_output=True, text=True, timeout=30)
+    assert r.returncode == 3 and str(log) in r.stderr and why in r.stderr, r
+
+
+def test_a_file_that_was_removed_is_begun_again(configured, user, directory):
+    log = directory / "audit.jsonl"
+    s = configured(configuration(user, log))
+    c = s.connect(token="tok-a").ready()
+    log.unlink()
+    c.run("after", ["/bin/true"])
+    assert [e["process"] for e in events(log) if e["event"] == "process-started"] == ["after"]
+    s.wait_log(f"audit log {log}: somebody removed the file")
+    assert log.stat().st_mode & 0o777 == 0o600
+    log.unlink()
+    log.symlink_to("/etc/passwd")
+    assert s.connect(token="tok-a").error("initialize", {"clientName": "x"})[1] == "the audit log cannot be written"
+    log.unlink()
+    poll(lambda: log.exists() and "records-lost" in log.read_text())
 
 
 def test_every_command_is_on_record(configured, user, directory):

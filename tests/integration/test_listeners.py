@@ -87,6 +87,16 @@ def test_the_mode_of_a_unix_socket(configured, user, directory):
     assert not (directory / "sock").exists()
 
 
+def test_a_socket_file_that_was_removed_blocks_no_reload(configured, user, directory):
+    """Else a revocation could not be reloaded either. The listener is there again."""
+    text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)
+    s = configured(text)
+    (directory / "sock").unlink()
+    s.reload(text + "[limits]\nmax-sessions = 7\n", "max-sessions")
+    ready(s, s.url)
+    assert stat.S_ISSOCK((directory / "sock").stat().st_mode)
+
+
 def test_a_socket_that_was_left_behind(configured, user, directory):
     """The file of a dead server is replaced; of a living one it is not."""
     text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)

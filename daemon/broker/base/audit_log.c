@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <syslog.h>
 #include <time.h>
@@ -61,17 +62,40 @@ static void sink_place(
 
 /* --- the file ----------------------------------------------------------- */
 
+static int open_again(struct audit_sink *s, unsigned kind);
+
+/* What is appended to a removed file is lost with it. */
+static int
+follow_file(struct audit_sink *s)
+{
+	struct stat st;
+	int err;
+
+	if (fstat(s->fd, &st) < 0 || st.st_nlink > 0)
+		return 0;
+	err = open_again(s, PLACE_AUDIT_FILE);
+	if (err < 0)
+		return err;
+	s->torn = false;
+	log_warn(0,
+	    "audit log %s: somebody removed the file with its records; a new "
+	    "one is begun",
+	    s->path);
+	return 0;
+}
+
 /* If a full disk cut the last line, ends it before the next one. */
 static int
 write_file(struct audit_sink *s, const struct audit_record *r)
 {
+	int err = follow_file(s);
 	struct iovec iov[] = { { (char *)"\n", s->torn },
 		{ (char *)(uintptr_t)r->text.ptr, r->text.len },
 		{ (char *)"\n", 1 } };
-	ssize_t n = writev(s->fd, iov, nitems(iov));
+	ssize_t n = err < 0 ? -1 : writev(s->fd, iov, nitems(iov));
 
 	if (n < 0)
-		return -errno;
+		return err < 0 ? err : -errno;
 	s->torn = (size_t)n < s->torn + r->text.len + 1;
 	return s->torn ? -ENOSPC : 0;
 }
@@ -79,12 +103,12 @@ write_file(struct audit_sink *s, const struct audit_record *r)
 /* --- sockets ------------------------------------------------------------ */
 
 static int
-open_socket(struct audit_sink *s)
+open_again(struct audit_sink *s, unsigned kind)
 {
 	struct control_place place;
 	int fd;
 
-	sink_place(s, PLACE_AUDIT_SOCKET, &place);
+	sink_place(s, kind, &place);
 	fd = spawn_open(&place);
 	if (fd < 0)
 		return fd;
@@ -126,7 +150,7 @@ send_datagram(struct audit_sink *s, const struct msghdr *m)
 
 	if (!is_orphaned(err))
 		return err;
-	err = open_socket(s);
+	err = open_again(s, PLACE_AUDIT_SOCKET);
 	return err < 0 ? err : send_once(s, m);
 }
 
@@ -275,7 +299,8 @@ audit_is_kept(const struct audit_rules *a)
 }
 
 int
-audit_place(struct audit_rules *a, const char **place)
+audit_place(
+    struct audit_rules *a, const char **place, char why[CONTROL_WHY_MAX])
 {
 	int err = 0;
 
@@ -290,6 +315,8 @@ audit_place(struct audit_rules *a, const char **place)
 		sink_place(s, audit_kinds[i].kind, &p);
 		err = spawn_place(&p, &s->fd, &found);
 		s->number = p.number;
+		snprintf(why, CONTROL_WHY_MAX, "%s",
+		    found.why[0] != '\0' ? found.why : strerror(-err));
 	}
 	return err;
 }

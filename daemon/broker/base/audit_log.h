@@ -14,7 +14,7 @@
 
 #include "buf.h"
 #include "conf_value.h"
-#include "control.h"
+#include "control_spawn.h"
 #include "json.h"
 #include "queue.h"
 
@@ -86,8 +86,9 @@ bool audit_is_kept(const struct audit_rules *a);
 
 /* Root opens or makes the file, which only its owner can read, and the sockets.
  * With execd -t it only checks whether it could. Returns 0, or -errno with
- * *place naming what was tried. */
-int audit_place(struct audit_rules *a, const char **place);
+ * *place naming what was tried, and why not in `why`. */
+int audit_place(
+    struct audit_rules *a, const char **place, char why[CONTROL_WHY_MAX]);
 
 /* Begin an event, add its members, and then call audit_end(). */
 void audit_begin(struct audit_event *e, const char *event);

@@ -70,6 +70,7 @@ static int
 check_audit(struct conf *c, void *o, char *why)
 {
 	struct audit_rules *a = o;
+	char reason[CONTROL_WHY_MAX];
 	const char *place;
 	int err;
 
@@ -79,9 +80,8 @@ check_audit(struct conf *c, void *o, char *why)
 	if (check_patterns(&a->redact_names, "redact-names", why) < 0 ||
 	    check_patterns(&a->redact_values, "redact-values", why) < 0)
 		return -EINVAL;
-	err = audit_place(a, &place);
-	return err == 0 ? 0
-			: conf_refuse(why, "%.200s: %s", place, strerror(-err));
+	err = audit_place(a, &place, reason);
+	return err == 0 ? 0 : conf_refuse(why, "%.200s: %s", place, reason);
 }
 
 const struct conf_section conf_audit = {
