@@ -186,7 +186,7 @@ def test_nobody_else_does(session, server, shell, place):
 
 def test_the_answer_says_it(session, place):
     for network, said in (("restricted", {"loopback": True, "unixSockets": "own"}),
-                          ("enabled", {"loopback": False, "unixSockets": "none"})):
+                          ("enabled", {"loopback": False, "unixSockets": "own"})):
         box = Shell(session, workspace_write(place, network=network), place)
         m = session.start(id := box.id(), ["/bin/true"], **box.params())
         session.finished(id)
@@ -280,7 +280,7 @@ kinds = {"packet": (17, 3, 0), "packet datagram": (17, 2, 0), "raw": (2, 3, 1), 
          "alg": (38, 5, 0), "bluetooth": (31, 5, 0), "xdp": (44, 3, 0), "tipc": (30, 5, 0), "key": (15, 3, 2),
          "unix datagram": (1, 2, 0), "unix raw": (1, 3, 0)}
 for what, kind in kinds.items(): tried(what.replace(" ", "-"), lambda: socket.socket(*kind))
-tried("pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+tried("pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
 for protocol in range(1, 32): tried("netlink", lambda: socket.socket(16, 3, protocol))
 """))
     assert {line.split()[1] for line in out.splitlines()} == {"EPERM"}, out

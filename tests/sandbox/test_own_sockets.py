@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: ISC
-"""UNIX sockets of a sandbox's own: none is left where a program outside looks for its own."""
+"""UNIX sockets of a sandbox's own: its programs find each other with the network of the host as with none, and neither
+reaches a socket outside, nor leaves one where a program outside looks for its own.
+"""
 import os
 import shutil
+import socket
+import subprocess
 
 import pytest
-from conftest import Shell, as_test_user, direct
-from policies import READ_ALL, managed, path, workspace_write
+from conftest import Shell, as_test_user, direct, poll
+from integration_conftest import as_user
+from policies import READ_ALL, managed, path, special, workspace_write
 
-NETWORKS = ("restricted",)
+NETWORKS = ("enabled", "restricted")
 
 
 @pytest.fixture(params=NETWORKS)
@@ -40,6 +45,142 @@ def needs(program):
                               reason=f"NOT TESTED: {program} is not installed")
 
 
+# --- honest work ---------------------------------------------------------------
+
+def test_they_are_as_the_kernel_makes_them(shell):
+    """The name as it was given, the mode by the umask, and the kernel's errors."""
+    assert shell(python("""
+os.mkdir("d"); os.symlink("d", "way"); os.mkdir("cwd"); os.umask(0o027)
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    for name in ("s", "./s", "way/s", "d/../s", os.getcwd() + "/s", os.environ["TMPDIR"] + "/s", "/dev/shm/s", "x" * 107):
+        s = bind(name, kind)
+        assert s.getsockname() == name and os.stat(name).st_mode & 0o777 == 0o750, name
+        c = connect(name, kind); d, _ = s.accept(); c.send(b"hi"); assert d.recv(9) == b"hi" and c.getpeername() == name
+        cred = struct.unpack("3i", d.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        assert cred[1:] == (os.getuid(), os.getgid()), cred
+        tried("again", lambda: bind(name, kind)); s.close(); tried("stale", lambda: connect(name, kind)); os.unlink(name)
+early = socket.socket(socket.AF_UNIX); early.bind("early"); tried("before it listens", lambda: connect("early"))
+tried("other kind", lambda: connect("early", socket.SOCK_SEQPACKET)); early.listen(); connect("early")
+tried("twice", lambda: early.bind("other")); tried("missing", lambda: bind("none/s")); tried("file", lambda: bind("p.py/s"))
+tried("read-only", lambda: bind("/etc/s")); tried("protected", lambda: bind(".git/s"))
+os.chdir("cwd"); up = bind("../up"); os.chdir(".."); connect("up")
+os.rename("up", "moved"); os.link("moved", "linked"); connect("moved"); connect("linked")
+""")).splitlines() == ["again EADDRINUSE", "stale ECONNREFUSED"] * 16 + [
+        "before it listens ECONNREFUSED", "other kind EPROTOTYPE", "twice EINVAL", "missing ENOENT", "file ENOTDIR",
+        "read-only EROFS", "protected EROFS"]
+
+
+def test_commands_of_one_policy_share_them(session, shell, place):
+    id = shell.start(python('s = bind("s"); print("ready", flush=True); s.accept()[0].send(b"from another command")', "server.py"))
+    session.wait_output(id, b"ready")
+    assert shell(python('print(connect("s").recv(99))', "client.py")) == "b'from another command'\n"
+    assert session.finished(id).code == 0
+
+
+def test_what_others_left_is_stale(user, shell, place):
+    """Nobody listens on it any more, whoever made it: ECONNREFUSED, as programs expect that look whether one runs."""
+    as_test_user(user, "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"left\")'", place)
+    assert shell(python('tried("left", lambda: connect("left"))')) == "left ECONNREFUSED\n"
+
+
+def test_pairs_of_datagrams(shell):
+    """Each is made as a pair that keeps the borders of messages, and that no address leads out of."""
+    assert shell(python("""
+for flags in (0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC):
+    fds = (ctypes.c_int * 2)()
+    assert ctypes.CDLL(None).socketpair(socket.AF_UNIX, socket.SOCK_DGRAM | flags, 0, fds) == 0
+    a, b = (socket.socket(fileno=fd) for fd in fds)
+    a.send(b"one"); a.send(b"two"); assert (b.recv(99), b.recv(99)) == (b"one", b"two")
+    print(bool(flags & socket.SOCK_NONBLOCK) == (not os.get_blocking(fds[0])), os.get_inheritable(fds[0]) == (flags != socket.SOCK_CLOEXEC))
+    a.close(); assert b.recv(9) == b""
+tried("raw", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
+tried("alone", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+libc = ctypes.CDLL(None, use_errno=True)
+for domain, kind, to in ((1, socket.SOCK_DGRAM, None), (1, socket.SOCK_DGRAM | 1 << 20, fds), (2, socket.SOCK_DGRAM, fds)):
+    print(libc.socketpair(domain, kind, 0, to), errno.errorcode[ctypes.get_errno()])
+""")).splitlines() == ["True True"] * 3 + ["raw EPERM", "alone EPERM", "-1 EFAULT", "-1 EINVAL", "-1 EPERM"]
+
+
+def test_a_signal_in_the_middle(shell):
+    """What was carried out for a call that a signal interrupts is not refused as done when the kernel begins the call again."""
+    assert shell(python("""
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGALRM, lambda *_: None); signal.siginterrupt(signal.SIGALRM, False)
+tcp = socket.create_server(("127.0.0.1", 0), backlog=4096); unix = bind("s")
+def inet(port): return struct.pack("=H", 2) + struct.pack("!H4s8x", port, bytes((127, 0, 0, 1)))
+def local(name): return struct.pack("=H", 1) + name.encode() + bytes(1)
+seen = set()
+def call(f, s, a):
+    with s:
+        if f(s.fileno(), a, len(a)) < 0: seen.add(errno.errorcode[ctypes.get_errno()])
+signal.setitimer(signal.ITIMER_REAL, 0.00007, 0.00007)
+for i in range(400):
+    call(libc.bind, socket.socket(socket.AF_UNIX), local("n%d" % i))
+    call(libc.bind, socket.socket(), inet(0))
+    call(libc.connect, socket.socket(socket.AF_UNIX), local("s")); unix.accept()
+    call(libc.connect, socket.socket(), inet(tcp.getsockname()[1])); tcp.accept()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(seen or "fine")
+"""), timeout=60) == "fine\n"
+
+
+def test_many_wait_at_once(enabled):
+    """More than a thread pool has: each waits for its own server, and none is told to try again."""
+    assert enabled(python("""
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); done = []
+def one():
+    c = socket.socket(); c.connect(s.getsockname()); done.append(1)
+threads = [threading.Thread(target=one, daemon=True) for _ in range(300)]
+for t in threads: t.start()
+def accept():
+    while True: s.accept()
+threading.Thread(target=accept, daemon=True).start()
+for t in threads: t.join(90)
+print(len(done))
+"""), timeout=100) == "300\n"
+
+
+HOME = "mkdir -p h; export HOME=$PWD/h\n"
+MULTIPROCESSING = """
+import asyncio, multiprocessing as m
+async def main():
+    async def serve(r, w): w.write(await r.readline()); await w.drain(); w.close()
+    server = await asyncio.start_unix_server(serve, "asyncio")
+    r, w = await asyncio.open_unix_connection("asyncio"); w.write(b"asyncio\\n"); print((await r.readline()).decode().strip())
+    server.close()
+if __name__ == "__main__":
+    with m.get_context("forkserver").Pool(2) as pool: print(pool.map(abs, [-1, 2]))
+    with m.Manager() as g: print(g.list([3]))
+    asyncio.run(main())
+"""
+XVFB = "xvfb-run -a sh -c 'ls /tmp/.X11-unix; xdpyinfo 2>/dev/null | grep -c screen; :'"
+PROGRAMS = {
+    "python3": (python(MULTIPROCESSING), "[1, 2]\n[3]\nasyncio\n"),
+    "tmux": ("tmux new -d -s t 'sleep 100' && tmux ls && tmux kill-server", "t: 1 windows"),
+    "ssh-agent": ("eval $(ssh-agent) >/dev/null; ssh-add -l; ssh-agent -k >/dev/null", "The agent has no identities."),
+    "gpg-agent": ("export GNUPGHOME=$HOME/g; mkdir -m 700 $GNUPGHOME; gpg -q --batch --passphrase '' --quick-gen-key t 2>&1; "
+                  "echo x | gpg -q --batch -s -a | head -1; gpgconf --kill all", "-----BEGIN PGP MESSAGE-----"),
+    "postgres": ("p=$(dirname $(readlink -f $(command -v postgres))); $p/initdb -D pg -A trust >/dev/null && "
+                 "$p/pg_ctl -D pg -w -l log -o \"-k $PWD -h ''\" start >/dev/null && $p/psql -h $PWD -d postgres -Atc 'select 42'; "
+                 "$p/pg_ctl -D pg -m fast stop >/dev/null", "42"),
+    "redis-server": ("redis-server --port 0 --unixsocket $PWD/r >/dev/null & until redis-cli -s r ping 2>/dev/null; do sleep .1; done; "
+                     "redis-cli -s r shutdown nosave", "PONG"),
+    "socat": ("socat UNIX-LISTEN:l EXEC:cat & until [ -S l ]; do sleep .1; done; echo through | socat - UNIX-CONNECT:l", "through"),
+    "screen": ("export SCREENDIR=$HOME/s; mkdir -m 700 $SCREENDIR; screen -dmS x sleep 99; until screen -ls; do sleep .1; done | grep There; screen -S x -X quit", "There is a screen on"),
+    "xvfb-run": (XVFB, "X"),
+    "node": ("node -e 'const n = require(\"net\"); const s = n.createServer(c => c.end(\"over it\")).listen(\"n\", () => "
+             "n.connect(\"n\").on(\"data\", d => { console.log(String(d)); s.close() }))'", "over it"),
+    "chromium": ("echo '<b>made</b>' >x.html; chromium --headless --no-sandbox --disable-gpu --dump-dom file://$PWD/x.html 2>/dev/null", "<html>"),
+}
+
+
+@pytest.mark.parametrize("program", [pytest.param(p, marks=needs(p)) for p in PROGRAMS])
+def test_programs(shell, program):
+    script, says = PROGRAMS[program]
+    out = shell("PATH=/usr/sbin:/usr/local/bin:$PATH\n" + HOME + script, timeout=90)
+    assert out.startswith(says), out
+
+
 def test_where_they_are_made(session, place):
     """A request that has such a variable keeps it."""
     said = "echo $TMPDIR $TMUX_TMPDIR; stat -c %a $TMPDIR"
@@ -53,6 +194,203 @@ def test_where_they_are_made(session, place):
     assert Shell(session, managed(READ_ALL, path(place, "write")), place)("ls $TMPDIR") == ""
     r = session.run(Shell(session, None, place).id(), ["/bin/sh", "-c", "echo ${TMPDIR-none}"])
     assert r.stdout == "none\n", "without a sandbox nothing is added"
+
+
+# --- nothing outside is reached ------------------------------------------------
+
+SERVE = """
+import os, socket, sys, threading
+sockets = {}
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    for name in ("host.%d" % kind, "\\0execd-test-%d-%d" % (kind, os.getpid())):
+        s = socket.socket(socket.AF_UNIX, kind); s.bind(name); s.listen(99); sockets[name] = s
+        if name[0] != "\\0": os.chmod(name, 0o777)
+d = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); d.bind("host.datagram"); os.chmod("host.datagram", 0o777)
+def serve(s):
+    while True:
+        s.accept(); print("BREACH", flush=True)
+def receive():
+    while True: print("BREACH", d.recv(99), flush=True)
+for s in sockets.values(): threading.Thread(target=serve, args=(s,), daemon=True).start()
+threading.Thread(target=receive, daemon=True).start()
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def host(user, place):
+    """Programs of the same user outside: whoever they accept is a breach."""
+    child = subprocess.Popen(as_user(user, ["/usr/bin/python3", "-c", SERVE]), cwd=place, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.number = int(child.stdout.readline())
+    yield child
+    out, _ = child.communicate("")
+    assert out == "", out
+
+
+def test_no_socket_of_the_host(shell, host):
+    """By whatever name, link or descriptor; also one that takes the place of an own one."""
+    out = shell(python("""
+for n in ("1", "5"):
+    kind = socket.SOCK_STREAM if n == "1" else socket.SOCK_SEQPACKET
+    own = bind("own" + n, kind); connect("own" + n, kind)
+    os.symlink("host." + n, "link" + n); os.mkdir("d" + n); os.link("host." + n, "hard" + n)
+    os.rename("own" + n, "gone" + n); os.rename("hard" + n, "own" + n); os.link("host." + n, "d" + n + "/hard")
+    fd = os.open("host." + n, os.O_PATH)
+    for name in ("host." + n, "link" + n, "own" + n, "d" + n + "/hard", "d" + n + "/../host." + n, os.getcwd() + "/host." + n,
+                 "/proc/self/cwd/host." + n, "/proc/self/fd/%d" % fd, "/proc/self/root" + os.getcwd() + "/host." + n):
+        for either in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET): tried("path", lambda: connect(name, either))
+    tried("bind", lambda: bind("host." + n, kind)); connect("gone" + n, kind)
+tried("datagram", lambda: connect("host.datagram"))
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+for s in (a, b):
+    tried("pair", lambda: s.connect("host.datagram"))
+    try: s.sendto(b"x", "host.datagram")
+    except OSError: pass
+    try: s.sendmsg([b"x"], [], 0, "host.datagram")
+    except OSError: pass
+"""))
+    answers = {line.rsplit(" ", 1)[0]: set() for line in out.splitlines()}
+    for line in out.splitlines():
+        answers[line.rsplit(" ", 1)[0]].add(line.split()[-1])
+    assert answers.pop("path") <= {"EPERM", "EACCES", "ELOOP", "ENOENT"} and out.count("path ") == 36, out
+    # A pair is connected already.
+    assert answers == {"bind": {"EADDRINUSE"}, "datagram": {"EPERM"}, "pair": {"EPERM"}}, out
+
+
+def test_no_abstract_name(enabled, host):
+    """They are the host's: none is bound, and none connected to."""
+    out = enabled(python(f"""
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+    tried("host", lambda: connect("\\0execd-test-%d-{host.number}" % kind, kind))
+    tried("nobody's", lambda: connect("\\0execd-own-{host.number}", kind))
+    tried("own", lambda: bind("\\0execd-own-{host.number}", kind))
+    tried("any", lambda: socket.socket(socket.AF_UNIX, kind).bind(""))
+"""))
+    assert out.splitlines() == ["host EPERM", "nobody's ECONNREFUSED", "own EPERM", "any EPERM"] * 2
+
+
+def test_an_abstract_name_of_credentials_serves_nobody(session, enabled, place):
+    """The kernel gives one to a socket that passes credentials when it connects (unix(7))."""
+    id = enabled.start(python("""
+s = socket.socket(socket.AF_UNIX); s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+silent = socket.socket(socket.AF_UNIX); silent.bind("silent"); tried("silent", lambda: s.connect("silent"))
+s.settimeout(0); s.listen(); open("name", "wb").write(s.getsockname()); print("ready", flush=True)
+sys.stdin.read(); tried("accept", s.accept)
+"""), pipeStdin=True)
+    session.wait_output(id, b"ready")
+    name = (place / "name").read_bytes()
+    assert name[:1] == b"\0"
+    with socket.socket(socket.AF_UNIX) as s, pytest.raises(ConnectionRefusedError):
+        s.connect(name)
+    session.call("process/closeStdin", {"processId": id})
+    assert "accept EAGAIN" in session.finished(id).stdout
+
+
+def test_another_sandbox_is_outside(server, session, enabled, place):
+    """Its sockets are no more this one's than the host's: another policy, another session, and what has ended."""
+    server_id = enabled.start(python('s = bind("s"); print("ready", flush=True); sys.stdin.read()', "server.py"), pipeStdin=True)
+    session.wait_output(server_id, b"ready")
+    other = server.ready()
+    other.server = server
+    client = python('tried("it", lambda: connect("s"))', "client.py")
+    assert enabled(client) == "it done\n"
+    for box in (Shell(session, managed(READ_ALL, path(place, "write"), network="enabled"), place),
+                Shell(session, workspace_write(place), place),
+                Shell(other, workspace_write(place, network="enabled"), place)):
+        assert box(client) == "it EPERM\n"
+    session.call("process/terminate", {"processId": server_id})
+    session.finished(server_id)
+    for box in (enabled, Shell(other, workspace_write(place, network="enabled"), place)):
+        assert box(client) == "it ECONNREFUSED\n"
+    other.drop()
+
+
+def test_names_that_change_meanwhile(enabled, host):
+    """Address, link, file and descriptor are exchanged while the proxy looks: what was judged is what is connected or bound."""
+    out = enabled(python(f"""
+libc = ctypes.CDLL(None, use_errno=True)
+own = bind("own"); own.settimeout(0)
+def address(name): return struct.pack("=H108s", 1, name if isinstance(name, bytes) else name.encode())
+texts = [address(n) for n in ("own", "host.1", "way", b"\\0execd-test-1-{host.number}", "here/own")]
+names = [address(n) for n in ("made", b"\\0execd-race-{host.number}", "here/made", "/tmp/execd-race-{host.number}")]
+to, name = (ctypes.create_string_buffer(a[0]) for a in (texts, names))
+os.mkdir("mine"); os.link("own", "mine/own"); os.mkdir("theirs"); os.link("host.1", "theirs/own")
+stop = False
+def change():
+    n = 0
+    while not stop: n += 1; ctypes.memmove(to, texts[n % 5], 110); ctypes.memmove(name, names[n % 4], 110)
+def rename():
+    while not stop:
+        for file, place in (("own", "mine"), ("host.1", "theirs"), ("host.1", "/tmp")):
+            os.symlink(file, "way.new"); os.rename("way.new", "way")
+            os.symlink(place, "here.new"); os.rename("here.new", "here")
+victim = socket.socket(socket.AF_UNIX).detach()
+def replace():
+    while not stop:
+        for family in (socket.AF_UNIX, socket.AF_INET):
+            with socket.socket(family) as s: os.dup2(s.fileno(), victim)
+threads = [threading.Thread(target=f) for f in (change, rename, replace)]
+for t in threads: t.start()
+end = time.monotonic() + 4; good = bound = 0
+while time.monotonic() < end:
+    good += libc.connect(victim, to, 110) == 0
+    with socket.socket(socket.AF_UNIX) as s:
+        if libc.bind(s.fileno(), name, 110) == 0:
+            bound += 1
+            if s.getsockname()[:1] in (b"", b"\\0") or "execd-race" in str(s.getsockname()): print("BREACH", s.getsockname())
+    for file in ("made", "mine/made", "theirs/made"):
+        try: os.unlink(file)
+        except OSError: pass
+    try:
+        while True: own.accept()
+    except OSError: pass
+stop = True
+for t in threads: t.join()
+print(good > 0, bound > 0)
+"""), timeout=60)
+    assert out == "True True\n"
+    assert not os.path.lexists(f"/tmp/execd-race-{host.number}")
+
+
+def test_what_was_bound_is_what_counts(enabled, host):
+    """The name of a socket becomes that of a host's socket as soon as it is bound."""
+    assert enabled(python("""
+stop = False
+def swap():
+    while not stop:
+        try: os.unlink("s"); os.link("host.1", "s")
+        except OSError: pass
+t = threading.Thread(target=swap); t.start(); reached = 0
+for _ in range(1500):
+    try: bind("s")
+    except OSError: pass
+    try: connect("s"); reached += 1
+    except OSError: pass
+    try: os.unlink("s")
+    except OSError: pass
+stop = True; t.join(); print("end")
+"""), timeout=60) == "end\n"
+
+
+def test_what_is_handed_in(user, session, enabled, host, place):
+    """Sockets that a program outside gives away: none of them is connected to, or bound as, what no own one could be."""
+    id = enabled.start(python("""
+os.umask(0); s = bind("give"); print("ready", flush=True); c, _ = s.accept()
+fds = array.array("i", c.recvmsg(1, 64)[1][0][2])
+datagram, stream = (socket.socket(fileno=fd) for fd in fds)
+tried("datagram to host", lambda: datagram.connect("host.datagram")); tried("datagram named", lambda: datagram.bind("d"))
+tried("stream to host", lambda: stream.connect("host.1")); tried("stream abstract", lambda: stream.bind("\\0execd-given"))
+"""))
+    session.wait_output(id, b"ready")
+    as_test_user(user, """/usr/bin/python3 -c '
+import array, socket
+c = socket.socket(socket.AF_UNIX); c.connect("give")
+s = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), socket.socket(socket.AF_UNIX)]
+c.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [x.fileno() for x in s]))])'""", place)
+    assert session.finished(id).stdout.splitlines()[1:] == [
+        "datagram to host EPERM", "datagram named EPERM", "stream to host EPERM", "stream abstract EPERM"]
 
 
 # --- nothing is left where programs outside look -------------------------------

@@ -45,7 +45,8 @@ may_pair(long family, long type)
 {
 	return family == AF_UNIX &&
 	       (type == SOCK_STREAM || type == SOCK_SEQPACKET ||
-		   (network.network && network.unix_allow));
+		   (network.network && network.unix_allow) ||
+		   (type == SOCK_DGRAM && network.own_unix));
 }
 
 /* Both calls; `high` are bits that do not count. */
@@ -118,14 +119,18 @@ test_network(void **state)
 	}
 }
 
-/* A network namespace of its own, with and without the proxy. */
+/*
+ * With and without the proxy, which makes pairs of datagram sockets: in a
+ * network namespace of its own, and in that of the host.
+ */
 static void
-test_loopback(void **state)
+test_proxy(void **state)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		network = (struct command_filter_options){
-			.loopback = true, .own_unix = i & 1, .unix_allow = i & 2
-		};
+	for (unsigned i = 0; i < 8; i++) {
+		network = (struct command_filter_options){ .loopback = i & 4,
+			.network = !(i & 4),
+			.own_unix = i & 1,
+			.unix_allow = i & 2 };
 		assert_int_equal(run(&network, families), 0);
 		assert_int_equal(run(&network, named_calls), 0);
 	}
@@ -151,7 +156,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_network),
-		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_proxy),
 		cmocka_unit_test(test_raw_is_datagram),
 	};
 

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -33,10 +34,13 @@
 #include "seqpacket.h"
 #include "util.h"
 
-#define NR_fchmodat2 452 /* not in the headers of Debian 12 */
-#define STACK_BYTES  (64u << 10)
-#define RECORD_BYTES 512 /* the kernel's structs: 80 and 24 today */
-#define STATUS_BYTES 512 /* Tgid is in its first lines */
+/* Not in the headers of Debian 12. */
+#define NR_fchmodat2		  452
+#define NR_landlock_restrict_self 446
+#define STACK_BYTES		  (64u << 10)
+#define RECORD_BYTES		  512 /* the kernel's structs: 80 and 24 today */
+#define STATUS_BYTES		  512 /* Umask and Tgid are in its first lines */
+#define SOCKET_TYPE_BITS	  0xf
 
 static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
 
@@ -59,11 +63,22 @@ static int partner = -1;
 #endif
 
 /* Each part goes on behind its end with what it does not ask about. */
-static const struct sock_filter connect_rows[] = {
+#define HAND_OVER(number)                                                      \
+	FILTER_LOAD(arch), UNLESS(FILTER_NATIVE, 3), FILTER_LOAD(nr),          \
+	    UNLESS((number), 1), ANSWER(SECCOMP_RET_USER_NOTIF)
+
+static const struct sock_filter connect_rows[] = { HAND_OVER(SYS_connect) };
+static const struct sock_filter bind_rows[] = { HAND_OVER(SYS_bind) };
+
+/* The command's own filter refuses all families but AF_UNIX. */
+static const struct sock_filter pair_rows[] = {
 	FILTER_LOAD(arch),
-	UNLESS(FILTER_NATIVE, 3),
+	UNLESS(FILTER_NATIVE, 6),
 	FILTER_LOAD(nr),
-	UNLESS(SYS_connect, 1),
+	UNLESS(SYS_socketpair, 4),
+	FILTER_LOAD(args[1]),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_BITS),
+	UNLESS(SOCK_DGRAM, 1),
 	ANSWER(SECCOMP_RET_USER_NOTIF),
 };
 
@@ -90,25 +105,39 @@ static const struct sock_filter chmod_rows[] = {
 
 static const struct sock_filter last_row = ANSWER(SECCOMP_RET_ALLOW);
 
-#define ROWS_MAX (nitems(connect_rows) + nitems(chmod_rows) + 1)
+#define ROWS_MAX                                                               \
+	(nitems(connect_rows) + nitems(bind_rows) + nitems(pair_rows) +        \
+	    nitems(chmod_rows) + 1)
 
 static int chmod_proxy_take(
     uint64_t id, pid_t pid, const struct seccomp_data *data);
+static int pair_proxy_take(
+    uint64_t id, pid_t pid, const struct seccomp_data *data);
 
 static size_t
-write_filter(struct sock_filter code[ROWS_MAX], bool connects, bool chmods)
+write_filter(
+    struct sock_filter code[ROWS_MAX], const struct call_proxy_means *m)
 {
+	const struct {
+		bool wanted;
+		const struct sock_filter *rows;
+		size_t count;
+	} parts[] = {
+		{ call_proxy_connects(m), connect_rows, nitems(connect_rows) },
+		{ m->bind, bind_rows, nitems(bind_rows) },
+		{ m->diag >= 0, pair_rows, nitems(pair_rows) },
+		{ m->chmod, chmod_rows, nitems(chmod_rows) },
+		{ true, &last_row, 1 },
+	};
 	size_t n = 0;
 
-	if (connects) {
-		memcpy(code, connect_rows, sizeof(connect_rows));
-		n += nitems(connect_rows);
+	for (size_t i = 0; i < nitems(parts); i++) {
+		if (!parts[i].wanted)
+			continue;
+		memcpy(code + n, parts[i].rows,
+		    parts[i].count * sizeof(*parts[i].rows));
+		n += parts[i].count;
 	}
-	if (chmods) {
-		memcpy(code + n, chmod_rows, sizeof(chmod_rows));
-		n += nitems(chmod_rows);
-	}
-	code[n++] = last_row;
 	return n;
 }
 
@@ -140,6 +169,17 @@ call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 	return -ENAMETOOLONG;
 }
 
+int
+call_proxy_open_link(pid_t pid, const char *link)
+{
+	char name[48];
+	int fd;
+
+	snprintf(name, sizeof(name), "%d/%s", pid, link);
+	fd = openat(CALL_PROXY_PROC_FD, name, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 /*
  * For the parts of the proxy. `pid` is the thread that made a call.
  *
@@ -149,19 +189,15 @@ call_proxy_read_path(pid_t pid, uint64_t from, char text[PATH_MAX])
 static int
 call_proxy_open_theirs(pid_t pid, int fd)
 {
-	char name[48];
+	char link[32] = "cwd";
 	int ours;
 
 	if (fd < 0 && fd != AT_FDCWD)
 		return -EBADF;
-	if (fd == AT_FDCWD)
-		snprintf(name, sizeof(name), "%d/cwd", pid);
-	else
-		snprintf(name, sizeof(name), "%d/fd/%d", pid, fd);
-	ours = openat(CALL_PROXY_PROC_FD, name, O_PATH | O_CLOEXEC);
-	if (ours < 0)
-		return errno == ENOENT && fd != AT_FDCWD ? -EBADF : -errno;
-	return ours;
+	if (fd != AT_FDCWD)
+		snprintf(link, sizeof(link), "fd/%d", fd);
+	ours = call_proxy_open_link(pid, link);
+	return ours == -ENOENT && fd != AT_FDCWD ? -EBADF : ours;
 }
 
 /*
@@ -213,8 +249,8 @@ call_proxy_is_awaited(uint64_t id)
 		   &id) == 0;
 }
 
-pid_t
-call_proxy_leader(pid_t pid)
+long
+call_proxy_status(pid_t pid, const char *field, int base)
 {
 	char name[32], text[STATUS_BYTES + 1];
 	_cleanup_close_ int fd = -1;
@@ -225,10 +261,10 @@ call_proxy_leader(pid_t pid)
 	fd = openat(CALL_PROXY_PROC_FD, name, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, STATUS_BYTES);
 	if (n <= 0)
-		return 0;
+		return -1;
 	text[n] = '\0';
-	line = strstr(text, "\nTgid:");
-	return line == NULL ? 0 : (pid_t)atoi(line + strlen("\nTgid:"));
+	line = strstr(text, field);
+	return line == NULL ? -1 : strtol(line + strlen(field), NULL, base);
 }
 
 /* --- one call ----------------------------------------------------------- */
@@ -255,19 +291,27 @@ serve_one(void)
 		char room[RECORD_BYTES];
 	} call;
 	pid_t pid;
-	int err;
 
 	memset(&call, 0, sizeof(call));
 	/* Fails if the command was killed meanwhile; nobody waits then. */
 	if (ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_RECV, &call) < 0)
 		return;
 	pid = (pid_t)call.n.pid;
-	if (call.n.data.nr == SYS_connect)
-		err = connect_proxy_take(call.n.id, pid, &call.n.data);
-	else
-		err = chmod_proxy_take(call.n.id, pid, &call.n.data);
-	if (err <= 0)
-		answer(call.n.id, err);
+	switch (call.n.data.nr) {
+	case SYS_connect:
+		connect_proxy_take(call.n.id, pid, &call.n.data, answer);
+		break;
+	case SYS_bind:
+		connect_proxy_bind(call.n.id, pid, &call.n.data, answer);
+		break;
+	case SYS_socketpair:
+		answer(
+		    call.n.id, pair_proxy_take(call.n.id, pid, &call.n.data));
+		break;
+	default:
+		answer(
+		    call.n.id, chmod_proxy_take(call.n.id, pid, &call.n.data));
+	}
 }
 
 /* --- the process -------------------------------------------------------- */
@@ -284,6 +328,7 @@ static const struct sock_filter own_filter[] = {
 	FILTER_PERMIT(SYS_ppoll),
 	FILTER_PERMIT(SYS_ioctl),
 	FILTER_PERMIT(SYS_process_vm_readv),
+	FILTER_PERMIT(SYS_process_vm_writev),
 	FILTER_PERMIT(SYS_openat),
 	FILTER_PERMIT(SYS_openat2),
 	FILTER_PERMIT(SYS_read),
@@ -296,12 +341,27 @@ static const struct sock_filter own_filter[] = {
 	FILTER_PERMIT(SYS_pidfd_getfd),
 	FILTER_PERMIT(SYS_fcntl),
 	FILTER_PERMIT(SYS_getsockopt),
+	FILTER_PERMIT(SYS_socket),
+	FILTER_PERMIT(SYS_socketpair),
 	FILTER_PERMIT(SYS_connect),
+	FILTER_PERMIT(SYS_shutdown),
+	FILTER_PERMIT(SYS_getsockname),
 	FILTER_PERMIT(SYS_sendto),
 	FILTER_PERMIT(SYS_recvfrom),
+	/* Of the child that binds a path, and for it. */
+	FILTER_PERMIT(SYS_wait4),
+	FILTER_PERMIT(SYS_umask),
+	FILTER_PERMIT(SYS_fchdir),
+	FILTER_PERMIT(SYS_chroot),
+	FILTER_PERMIT(NR_landlock_restrict_self),
+	FILTER_PERMIT(SYS_bind),
 	FILTER_PERMIT(SYS_close),
 	FILTER_PERMIT(SYS_restart_syscall),
 	FILTER_PERMIT(SYS_exit_group),
+	UNLESS(SYS_clone, 3),
+	FILTER_LOAD(args[0]),
+	UNLESS(CONNECT_PROXY_CLONE, 1),
+	ANSWER(SECCOMP_RET_ALLOW),
 	FILTER_KILL,
 };
 
@@ -316,19 +376,19 @@ load(const struct sock_filter *code, size_t n, unsigned flags)
 }
 
 /*
- * Keeps only the capability to look into commands. It can change only what its
- * user can change.
+ * Keeps only the capability to look into commands and, if it binds sockets for
+ * them, to enter their roots. It can change only what its user can change.
  */
 static int
-keep_only_tracing(void)
+keep_capabilities(const struct call_proxy_means *m)
 {
+	const uint32_t few =
+	    1u << CAP_SYS_PTRACE | (m->bind ? 1u << CAP_SYS_CHROOT : 0);
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3
 	};
-	const struct __user_cap_data_struct kept[2] = {
-		{ .effective = 1u << CAP_SYS_PTRACE,
-		    .permitted = 1u << CAP_SYS_PTRACE }
-	};
+	const struct __user_cap_data_struct kept[2] = { { .effective = few,
+	    .permitted = few } };
 
 	return (int)syscall(SYS_capset, &header, kept);
 }
@@ -350,21 +410,39 @@ receive_listener(void)
 }
 
 struct given {
-	int sandbox, proc, diag;
+	int sandbox;
+	const struct call_proxy_means *means;
 };
 
 static bool
 place_descriptors(const struct given *g)
 {
-	int diag = g->diag >= 0 ? g->diag : g->proc;
+	const struct call_proxy_means *m = g->means;
+	const int fds[CALL_PROXY_FDS] = {
+		[CALL_PROXY_SANDBOX_FD] = g->sandbox,
+		[CALL_PROXY_PROC_FD] = m->proc,
+		[CALL_PROXY_DIAG_FD] = m->diag >= 0    ? m->diag
+				       : m->route >= 0 ? m->route
+						       : m->proc,
+		[CALL_PROXY_LISTENER_FD] = -1,
+		[CALL_PROXY_ROUTE_FD] = m->route,
+		[CALL_PROXY_LANDLOCK_FD] = m->ruleset,
+	};
+	int high[CALL_PROXY_FDS];
 
-	if (dup2(g->sandbox, CALL_PROXY_SANDBOX_FD) < 0 ||
-	    dup2(g->proc, CALL_PROXY_PROC_FD) < 0 ||
-	    dup2(diag, CALL_PROXY_DIAG_FD) < 0)
-		return false;
-	close_from(CALL_PROXY_LISTENER_FD);
+	/* Each may have the number of another's place. */
+	for (int i = 0; i < CALL_PROXY_FDS; i++)
+		high[i] =
+		    fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD, CALL_PROXY_FDS);
+	for (int i = 0; i < CALL_PROXY_FDS; i++)
+		if (fds[i] < 0)
+			close(i);
+		else if (high[i] < 0 || dup2(high[i], i) < 0)
+			return false;
+	close_from(CALL_PROXY_FDS);
+	connect_proxy_landlock(m->ruleset >= 0);
 	/* connect(2) has no room for a directory beside the path. */
-	return g->diag < 0 || fchdir(CALL_PROXY_PROC_FD) == 0;
+	return !call_proxy_connects(m) || fchdir(CALL_PROXY_PROC_FD) == 0;
 }
 
 /* Serves until the sandbox ends, or nobody is left who could ask. */
@@ -391,9 +469,11 @@ serve_calls(void)
 ON_OWN_STACK static int
 serve(void *arg)
 {
+	const struct given *g = arg;
+
 	prctl(PR_SET_NAME, "execd-calls");
-	if (!place_descriptors(arg) || !receive_listener() ||
-	    keep_only_tracing() < 0 ||
+	if (!place_descriptors(g) || !receive_listener() ||
+	    keep_capabilities(g->means) < 0 ||
 	    load(own_filter, nitems(own_filter), 0) < 0)
 		_exit(1);
 	serve_calls();
@@ -411,12 +491,12 @@ is_missing(int err)
 }
 
 int
-call_proxy_start(int proc, int diag, bool chmod, bool *there)
+call_proxy_start(const struct call_proxy_means *m, bool *there)
 {
 	_cleanup_close_ int sandbox = -1, listener = -1;
 	struct sock_filter code[ROWS_MAX];
 	int pair[2], err = seqpacket_pair(pair);
-	struct given given = { -1, proc, diag };
+	struct given given = { -1, m };
 	pid_t pid;
 
 	*there = false;
@@ -434,8 +514,8 @@ call_proxy_start(int proc, int diag, bool chmod, bool *there)
 	close(pair[1]);
 	if (err < 0)
 		return err;
-	listener = load(code, write_filter(code, diag >= 0, chmod),
-	    SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	listener =
+	    load(code, write_filter(code, m), SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	if (listener < 0)
 		return is_missing(errno) ? 0 : -errno;
 	err = seqpacket_send(sandbox, "", 1, &listener, 1);
@@ -543,4 +623,55 @@ chmod_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 	return fchmodat(CALL_PROXY_PROC_FD, name, c.mode & 07777, 0) < 0
 		   ? -errno
 		   : 0;
+}
+
+/* --- pairs of datagram sockets ------------------------------------------ */
+
+/* Gives the command a descriptor. Returns its number there, or -errno. */
+static int
+give(uint64_t id, int fd, int flags)
+{
+	struct seccomp_notif_addfd a = {
+		.id = id,
+		.srcfd = (uint32_t)fd,
+		.newfd_flags = flags & SOCK_CLOEXEC ? O_CLOEXEC : 0,
+	};
+	int theirs =
+	    ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
+
+	return theirs < 0 ? -errno : theirs;
+}
+
+/* Writes the two numbers where the command wants them. */
+static int
+tell_pair(pid_t pid, uint64_t to, int numbers[2])
+{
+	struct iovec ours = { numbers, 2 * sizeof(*numbers) };
+	struct iovec theirs = { (void *)(uintptr_t)to, ours.iov_len };
+
+	return process_vm_writev(pid, &ours, 1, &theirs, 1, 0) ==
+		       (ssize_t)ours.iov_len
+		   ? 0
+		   : -EFAULT;
+}
+
+static int
+pair_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
+{
+	int flags = (int)data->args[1] & ~SOCKET_TYPE_BITS;
+	_cleanup_close_ int one = -1, other = -1;
+	int pair[2], theirs[2];
+
+	if (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
+		return -EINVAL;
+	if (socketpair(AF_UNIX,
+		SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK),
+		(int)data->args[2], pair) < 0)
+		return -errno;
+	one = pair[0];
+	other = pair[1];
+	theirs[0] = give(id, one, flags);
+	theirs[1] = theirs[0] < 0 ? theirs[0] : give(id, other, flags);
+	return theirs[1] < 0 ? theirs[1]
+			     : tell_pair(pid, data->args[3], theirs);
 }

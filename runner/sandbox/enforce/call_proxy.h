@@ -2,18 +2,23 @@
 /*
  * The proxy of a sandbox: a process beside it that carries out calls of
  * commands which a filter cannot judge, because it sees no memory
- * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit and, where
- * the network is restricted or execd has an open port, connect(2)
- * (connect_proxy.h). The command's own
- * call is never let through. If the proxy is gone, the calls fail with ENOSYS.
+ * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit,
+ * connect(2) and bind(2) (connect_proxy.h), and socketpair(2) of datagram
+ * sockets. The command's own call is never let through. If the proxy is gone,
+ * the calls fail with ENOSYS.
  *
  * A filter of system calls cannot tell a directory from a program, and on a
  * program the set-group-id bit would give the user's group to whoever starts it
  * outside of the sandbox. The proxy opens the file, checks that it is a
  * directory, and changes the mode of what it opened.
  *
- * It trusts no command, may look into commands (CAP_SYS_PTRACE in the
- * sandbox's user namespace), and has no other privilege.
+ * An end of a pair of datagram sockets can send to any socket whose path it
+ * names, so the proxy makes a pair of SOCK_SEQPACKET instead, which keeps the
+ * borders of messages, too.
+ *
+ * It trusts no command. It may look into commands (CAP_SYS_PTRACE in the
+ * sandbox's user namespace) and, where it binds sockets for them, enter their
+ * roots (CAP_SYS_CHROOT), and has no other privilege.
  */
 #ifndef CALL_PROXY_H
 #define CALL_PROXY_H
@@ -27,19 +32,39 @@
 enum {
 	CALL_PROXY_SANDBOX_FD,
 	CALL_PROXY_PROC_FD, /* a /proc that shows the commands and the proxy */
-	CALL_PROXY_DIAG_FD, /* of connect_proxy_open(), or a second PROC_FD */
+	/* Of struct call_proxy_means. A socket of the commands' network in any
+	 * case, if connect(2) is handed over. */
+	CALL_PROXY_DIAG_FD,
 	CALL_PROXY_LISTENER_FD,
+	CALL_PROXY_ROUTE_FD,	/* as in struct call_proxy_means, if given */
+	CALL_PROXY_LANDLOCK_FD, /* likewise */
+	CALL_PROXY_FDS,
 };
+
+/* What the proxy is to do, and what it needs for that. Nothing is owned. */
+struct call_proxy_means {
+	int proc;    /* a /proc that shows the commands; -1: no proxy */
+	int diag;    /* lists UNIX sockets (own_sockets.h), or -1 */
+	int route;   /* guards execd's ports (own_ports.h), or -1 */
+	int ruleset; /* Landlock for paths that are bound, or -1 */
+	bool bind;   /* bind(2) is handed over */
+	bool chmod;  /* chmod(2) with the set-group-id bit is */
+};
+
+/* Without either, connect(2) is not handed over. */
+static inline bool
+call_proxy_connects(const struct call_proxy_means *m)
+{
+	return m->diag >= 0 || m->route >= 0;
+}
 
 /*
  * Starts the proxy for the caller and everything that it starts afterwards. The
- * caller must have set no_new_privs. `proc` is a /proc that shows the commands.
- * `diag` is of connect_proxy_open(); -1: connect(2) is not handed over. chmod:
- * chmod(2) with the set-group-id bit is. Returns 0 with *there, or -errno.
- * *there is false if the kernel or whoever started execd does not permit such a
+ * caller must have set no_new_privs. Returns 0 with *there, or -errno. *there
+ * is false if the kernel or whoever started execd does not permit such a
  * filter; then nothing has changed.
  */
-int call_proxy_start(int proc, int diag, bool chmod, bool *there);
+int call_proxy_start(const struct call_proxy_means *m, bool *there);
 
 /* Tells whether the caller has started a proxy and it has ended. */
 bool call_proxy_is_gone(void);
@@ -57,7 +82,17 @@ int call_proxy_open(pid_t pid, int directory, const char *path, int flags);
  */
 bool call_proxy_is_awaited(uint64_t id);
 
-/* Returns the pid of the process of a thread, or 0. */
-pid_t call_proxy_leader(pid_t pid);
+/*
+ * Opens with O_PATH where a link of the command's /proc directory leads, "root"
+ * for example. Returns a descriptor or -errno.
+ */
+int call_proxy_open_link(pid_t pid, const char *link);
+
+/*
+ * Returns a number of the first lines of the command's /proc/PID/status.
+ * `field` is its name, with the line end before it and the colon behind it. -1:
+ * there is none.
+ */
+long call_proxy_status(pid_t pid, const char *field, int base);
 
 #endif

@@ -28,7 +28,8 @@
 #include "landlock.h"
 #include "util.h"
 
-/* When a row applies. Exactly one of those in SOCKETS is active. */
+/* When a row applies. Exactly one of NO_SOCKETS, ONLY_LOCAL and those in
+ * NETWORK is active. */
 enum {
 	ALWAYS = 1 << 0,
 	NO_SETID = 1 << 1,
@@ -42,10 +43,11 @@ enum {
 	NO_CHMOD = 1 << 9,
 	NO_PTRACE = 1 << 10,
 	NO_SETGID = 1 << 11,	  /* not even on directories */
-	IP_AND_STREAMS = 1 << 12, /* loopback; no UNIX datagrams */
+	IP_AND_STREAMS = 1 << 12, /* the same, and no UNIX datagrams */
 	NO_FAST_OPEN = 1 << 13,
+	ASKED_PAIRS = 1 << 14, /* the proxy makes pairs of datagram sockets */
+	ONLY_STREAM_PAIRS = 1 << 15,
 	NETWORK = ONLY_IP | IP_AND_UNIX | IP_AND_STREAMS,
-	SOCKETS = NO_SOCKETS | ONLY_LOCAL | NETWORK,
 };
 
 struct compare {
@@ -296,13 +298,16 @@ static const struct row rows[] = {
 	FAST_OPEN(sendto, 3), FAST_OPEN(sendmsg, 2), FAST_OPEN(sendmmsg, 3),
 	/*
 	 * One end of a datagram pair can send to any address with sendmsg (O2),
-	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one.
+	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one. The proxy makes
+	 * another pair instead (call_proxy.h).
 	 */
 	REFUSE_IF(socket, ONLY_LOCAL | IP_AND_STREAMS, IS(0, AF_UNIX),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
 	REFUSE_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),
-	REFUSE_IF(socketpair, SOCKETS & ~IP_AND_UNIX,
-	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET))
+	REFUSE_IF(socketpair, ONLY_STREAM_PAIRS,
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
+	REFUSE_IF(socketpair, ASKED_PAIRS,
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM))
 };
 
 static unsigned
@@ -310,18 +315,27 @@ network_rows(const struct command_filter_options *o)
 {
 	bool streams = o->unix_allow || o->own_unix;
 
-	if (!o->network && o->loopback)
-		return streams ? IP_AND_STREAMS : ONLY_IP;
-	if (!o->network)
+	if (!o->network && !o->loopback)
 		return o->unix_allow ? ONLY_LOCAL : NO_SOCKETS;
-	return o->unix_allow ? IP_AND_UNIX : ONLY_IP;
+	if (o->network && o->unix_allow)
+		return IP_AND_UNIX;
+	return streams ? IP_AND_STREAMS : ONLY_IP;
+}
+
+static unsigned
+pair_rows(const struct command_filter_options *o)
+{
+	if (o->network && o->unix_allow)
+		return 0;
+	return o->own_unix ? ASKED_PAIRS : ONLY_STREAM_PAIRS;
 }
 
 /* Returns the mask of the rows that apply. */
 static unsigned
 active_rows(const struct command_filter_options *o)
 {
-	return ALWAYS | network_rows(o) | (o->allow_setid ? 0 : NO_SETID) |
+	return ALWAYS | network_rows(o) | pair_rows(o) |
+	       (o->allow_setid ? 0 : NO_SETID) |
 	       (o->allow_setid || o->ask_setgid ? 0 : NO_SETGID) |
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
 	       (o->allow_32bit ? WITH_32BIT : 0) | (o->no_view ? NO_VIEW : 0) |

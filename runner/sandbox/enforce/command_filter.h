@@ -30,8 +30,9 @@ struct command_filter_options {
 	 */
 	bool loopback;
 	/*
-	 * With loopback: UNIX stream and seqpacket sockets, because the proxy
-	 * (connect_proxy.h) carries out connect(2). This filter does not.
+	 * With network or loopback: UNIX stream and seqpacket sockets, because
+	 * the proxy (connect_proxy.h) carries out connect(2), and socketpair(2)
+	 * of datagram sockets. This filter does not.
 	 */
 	bool own_unix;
 	/*

@@ -8,26 +8,28 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/seccomp.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "call_proxy.h"
+#include "clone_into.h"
+#include "command_filter.h"
+#include "heap.h"
 #include "own_ports.h"
+#include "own_sockets.h"
 #include "util.h"
 
 /* Not in the headers of Debian 12. */
@@ -36,204 +38,30 @@
 #endif
 #define PIDFD_OF_THREAD O_EXCL /* Linux 6.9 */
 
-#define LISTENING     10 /* TCP_LISTEN, also for UNIX sockets */
-#define DUMP_BYTES    (32u << 10)
-#define TEXT_BYTES    4096
 #define LOOK_AGAIN_MS 10   /* at UNIX sockets, whose room nobody tells */
 #define SWEEP_MS      1000 /* for calls whose command has gone */
+#define STACK_BYTES   (16u << 10)
+#define WAITS	      1 /* the call is not decided */
 
-/* One call that waits, as a blocking connect(2) does. */
+/* One call. It is kept while it waits, as a blocking connect(2) does. */
 struct waiting {
 	uint64_t id; /* 0: the place is free */
 	int fd;	     /* duplicate of the command's socket */
 	int target;  /* what the path led to; -1: no path */
+	pid_t pid;   /* the thread that makes the call */
+	struct seccomp_data call;
 	bool local;  /* a UNIX socket: asked again; else: watched */
 	int64_t end; /* in ms, of SO_SNDTIMEO; 0: never */
+	struct sockaddr_storage asked; /* the address that the command gave */
 	struct sockaddr_storage address;
 	socklen_t len;
 };
 
 static struct waiting waiting[CONNECT_PROXY_WAITING_MAX];
 static uint64_t own_network; /* cookie of the sandbox's network namespace */
-
-/* --- which UNIX sockets are this sandbox's ------------------------------ */
-
-/* A file as the kernel names it in its lists of sockets. */
-struct bound_file {
-	uint64_t inode;
-	uint32_t device; /* as in the kernel: major << 20 | minor */
-	int mount;
-	bool found;
-};
-
-/*
- * Calls take() for the beginning of each line of a file of /proc, until it
- * returns true.
- */
-static void
-each_line(const char *name,
-    bool (*take)(struct bound_file *f, const char *line), struct bound_file *f)
-{
-	char text[TEXT_BYTES + 1], *end;
-	_cleanup_close_ int fd =
-	    openat(CALL_PROXY_PROC_FD, name, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
-	ssize_t n;
-
-	while (fd >= 0 && (n = read(fd, text + have, TEXT_BYTES - have)) > 0) {
-		char *line = text;
-
-		have += (size_t)n;
-		text[have] = '\0';
-		while ((end = memchr(line, '\n',
-			    have - (size_t)(line - text))) != NULL) {
-			*end = '\0';
-			if (take(f, line))
-				return;
-			line = end + 1;
-		}
-		/* The rest of a line that is too long counts as lines. */
-		have -= (size_t)(line - text);
-		memmove(text, line, have);
-		have = have == TEXT_BYTES ? 0 : have;
-	}
-}
-
-/* fdinfo: the inode is there since Linux 5.14. */
-static bool
-take_fdinfo(struct bound_file *f, const char *line)
-{
-	unsigned long long inode;
-
-	if (sscanf(line, "mnt_id: %d", &f->mount) == 1)
-		return false;
-	if (sscanf(line, "ino: %llu", &inode) == 1)
-		f->inode = inode;
-	return false;
-}
-
-static bool
-take_mountinfo(struct bound_file *f, const char *line)
-{
-	unsigned major, minor;
-	int mount;
-
-	if (sscanf(line, "%d %*d %u:%u ", &mount, &major, &minor) != 3 ||
-	    mount != f->mount)
-		return false;
-	f->device = major << 20 | minor;
-	return f->found = true;
-}
-
-/*
- * Btrfs and overlays give stat(2) other numbers than the kernel keeps for the
- * file, so these come from /proc. A path that began in the command's working
- * directory led through its mounts, and any other path through the proxy's.
- */
-static bool
-name_file(pid_t pid, int fd, const struct stat *st, struct bound_file *f)
-{
-	char name[48];
-
-	*f = (struct bound_file){ .inode = st->st_ino, .mount = -1 };
-	snprintf(name, sizeof(name), "self/fdinfo/%d", fd);
-	each_line(name, take_fdinfo, f);
-	if (f->mount >= 0)
-		each_line("self/mountinfo", take_mountinfo, f);
-	snprintf(name, sizeof(name), "%d/mountinfo", pid);
-	if (f->mount >= 0 && !f->found)
-		each_line(name, take_mountinfo, f);
-	/* The kernel's list cuts greater numbers. */
-	return f->found && f->inode <= UINT32_MAX;
-}
-
-static bool
-is_bound_to(const struct nlmsghdr *h, const struct bound_file *f)
-{
-	const struct unix_diag_msg *m = NLMSG_DATA(h);
-	const struct rtattr *a = (const void *)(m + 1);
-	unsigned left = h->nlmsg_len - (unsigned)NLMSG_LENGTH(sizeof(*m));
-
-	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
-		return false;
-	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		const struct unix_diag_vfs *v = RTA_DATA(a);
-
-		if (a->rta_type == UNIX_DIAG_VFS &&
-		    RTA_PAYLOAD(a) >= sizeof(*v) &&
-		    v->udiag_vfs_ino == f->inode &&
-		    v->udiag_vfs_dev == f->device)
-			return true;
-	}
-	return false;
-}
-
-/* One datagram of the list. Returns 1 if there is more, 0 at its end, -errno.
- */
-static int
-read_list(const char *room, ssize_t n, const struct bound_file *f, bool *found)
-{
-	const struct nlmsghdr *h = (const void *)room;
-
-	for (; n > 0 && NLMSG_OK(h, (size_t)n); h = NLMSG_NEXT(h, n)) {
-		if (h->nlmsg_type == NLMSG_DONE)
-			return 0;
-		if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
-			return -EOPNOTSUPP;
-		if (f != NULL && is_bound_to(h, f))
-			*found = true;
-	}
-	return 1;
-}
-
-/*
- * Asks for all UNIX sockets of this network namespace that listen. The list is
- * read to its end, so that the next question is not answered with the rest.
- */
-static int
-list_listeners(int diag, const struct bound_file *f, bool *found)
-{
-	static _Alignas(struct nlmsghdr) char room[DUMP_BYTES];
-	const struct {
-		struct nlmsghdr header;
-		struct unix_diag_req unix_sockets;
-	} request = {
-		.header = { .nlmsg_len = sizeof(request),
-		    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.unix_sockets = { .sdiag_family = AF_UNIX,
-		    .udiag_states = 1u << LISTENING,
-		    .udiag_show = UDIAG_SHOW_VFS },
-	};
-	int more = 1;
-
-	*found = false;
-	if (sendto(diag, &request, sizeof(request), 0, NULL, 0) < 0)
-		return -errno;
-	while (more > 0) {
-		ssize_t n = recvfrom(diag, room, sizeof(room), 0, NULL, NULL);
-
-		if (n > 0)
-			more = read_list(room, n, f, found);
-		else if (n == 0 || errno != EINTR)
-			return n < 0 ? -errno : -EPIPE;
-	}
-	return more;
-}
-
-/*
- * Tells whether a listener of this sandbox is bound to the file. As long as the
- * file is open, no other file can have its numbers.
- */
-static bool
-is_own(pid_t pid, int fd, const struct stat *st)
-{
-	struct bound_file f;
-	bool found;
-
-	return name_file(pid, fd, st, &f) &&
-	       list_listeners(CALL_PROXY_DIAG_FD, &f, &found) == 0 && found;
-}
+static bool host;	     /* that of the host is used */
+static bool landlocked;	     /* CALL_PROXY_LANDLOCK_FD is a ruleset */
+static _Alignas(HEAP_PAGE_BYTES) char bind_stack[STACK_BYTES];
 
 /* --- the command's socket and address ----------------------------------- */
 
@@ -246,7 +74,8 @@ open_process(pid_t pid)
 	if (fd < 0 && errno == EINVAL)
 		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
-		fd = (int)syscall(SYS_pidfd_open, call_proxy_leader(pid), 0);
+		fd = (int)syscall(SYS_pidfd_open,
+		    (pid_t)call_proxy_status(pid, "\nTgid:", 10), 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -265,19 +94,20 @@ duplicate(pid_t pid, int theirs)
 }
 
 static int
-read_address(pid_t pid, const struct seccomp_data *d, struct waiting *w)
+read_address(struct waiting *w)
 {
-	int len = (int)d->args[2];
+	int len = (int)w->call.args[2];
 	struct iovec to = { &w->address, 0 };
-	struct iovec theirs = { (void *)(uintptr_t)d->args[1], 0 };
+	struct iovec theirs = { (void *)(uintptr_t)w->call.args[1], 0 };
 
 	if (len < 0 || (size_t)len > sizeof(w->address))
 		return -EINVAL;
 	w->len = (socklen_t)len;
 	to.iov_len = theirs.iov_len = (size_t)len;
 	if (len > 0 &&
-	    process_vm_readv(pid, &to, 1, &theirs, 1, 0) != (ssize_t)len)
+	    process_vm_readv(w->pid, &to, 1, &theirs, 1, 0) != (ssize_t)len)
 		return -EFAULT;
+	w->asked = w->address;
 	return 0;
 }
 
@@ -314,9 +144,24 @@ has_path(const struct waiting *w)
 	       w->address.ss_family == AF_UNIX && a->sun_path[0] != '\0';
 }
 
+/*
+ * Tells whether nobody at all is bound to the file, so that the command may be
+ * told what the kernel would tell it. The kernel looks for the socket before
+ * it compares the types, and no stream is reached by a datagram socket.
+ */
+static bool
+is_stale(const struct sockaddr_un *a, socklen_t len)
+{
+	_cleanup_close_ int probe =
+	    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return probe >= 0 && connect(probe, (const void *)a, len) < 0 &&
+	       errno == ECONNREFUSED;
+}
+
 /* Opens what the path leads to, and puts that file in the path's place. */
 static int
-open_target(pid_t pid, struct waiting *w)
+open_target(struct waiting *w)
 {
 	struct sockaddr_un a;
 	char path[sizeof(a.sun_path) + 1] = "";
@@ -327,37 +172,61 @@ open_target(pid_t pid, struct waiting *w)
 		return -EINVAL;
 	memcpy(&a, &w->address, sizeof(a));
 	memcpy(path, a.sun_path, n);
-	w->target = call_proxy_open(pid, AT_FDCWD, path, 0);
+	w->target = call_proxy_open(w->pid, AT_FDCWD, path, 0);
 	if (w->target < 0)
 		return w->target;
 	if (fstat(w->target, &st) < 0)
 		return -EPERM;
 	if (!S_ISSOCK(st.st_mode))
 		return -ECONNREFUSED;
-	if (!is_own(pid, w->target, &st))
-		return -EPERM;
 	/* The working directory of the proxy is that of its /proc. */
 	n = (size_t)snprintf(
 	    a.sun_path, sizeof(a.sun_path), "self/fd/%d", w->target);
 	w->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
 	memcpy(&w->address, &a, sizeof(a));
-	return 0;
+	if (own_sockets_have(w->pid, w->target, &st, !host))
+		return 0;
+	return is_stale(&a, w->len) ? -ECONNREFUSED : -EPERM;
 }
 
 /*
- * With the network of the host, only execd's own ports are refused. A socket of
- * the family AF_UNIX, which somebody handed in, is not connected: its listener
- * is a program of the host.
+ * Judges the address of a UNIX socket. With the network of the host the
+ * abstract names are the host's. Programs try one before a path, so they are
+ * told the truth about a name that nobody has.
  */
 static int
-check_host(const struct waiting *w)
+check_local(struct waiting *w)
 {
-	if (w->local)
-		return -EPERM;
-	return own_ports_has(CALL_PROXY_DIAG_FD, &w->address) ? -EACCES : 0;
+	const struct sockaddr_un *a = (const void *)&w->address;
+	size_t before = offsetof(struct sockaddr_un, sun_path);
+
+	if (has_path(w))
+		return open_target(w);
+	if (!host || a->sun_family != AF_UNIX || w->len <= before)
+		return 0;
+	return own_sockets_have_name(a->sun_path, w->len - before)
+		   ? -EPERM
+		   : -ECONNREFUSED;
 }
 
 /* --- connecting --------------------------------------------------------- */
+
+/*
+ * A failed connection leaves the abstract name that the kernel gave the socket,
+ * if it passes credentials (unix(7)). Nobody can connect to it then.
+ */
+static void
+close_abstract(const struct waiting *w)
+{
+	struct sockaddr_un a;
+	socklen_t len = sizeof(a);
+
+	if (host && w->local &&
+	    getsockname(w->fd, (struct sockaddr *)&a, &len) == 0 &&
+	    len > offsetof(struct sockaddr_un, sun_path) &&
+	    a.sun_path[0] == '\0')
+		shutdown(w->fd, SHUT_RDWR);
+}
 
 /*
  * The proxy must not wait for anybody, so the socket does not block for this
@@ -376,9 +245,11 @@ try(const struct waiting *w)
 	    connect(w->fd, (const void *)&w->address, w->len) < 0 ? -errno : 0;
 	if (blocks)
 		fcntl(w->fd, F_SETFL, flags);
+	if (err < 0 && err != -EAGAIN)
+		close_abstract(w);
 	if (blocks && (err == -EINPROGRESS || err == -EALREADY ||
 			  (err == -EAGAIN && w->local)))
-		return CONNECT_PROXY_WAITS;
+		return WAITS;
 	return err;
 }
 
@@ -408,7 +279,7 @@ look_at(const struct waiting *w)
 	if (w->local)
 		return try(w);
 	if (poll(&pfd, 1, 0) <= 0)
-		return is_over(w) ? -EINPROGRESS : CONNECT_PROXY_WAITS;
+		return is_over(w) ? -EINPROGRESS : WAITS;
 	if (option(w->fd, SO_ERROR, &err, sizeof(err)) < 0)
 		return -EPERM;
 	return -err;
@@ -424,25 +295,133 @@ forget(struct waiting *w)
 	w->id = 0;
 }
 
+/*
+ * Datagram sockets are made by nobody here, but somebody outside can hand one
+ * in.
+ */
 static int
-prepare(pid_t pid, const struct seccomp_data *d, struct waiting *w)
+take_family(struct waiting *w)
 {
-	int domain = 0, err;
+	int domain = 0, type = 0;
+	int err = option(w->fd, SO_DOMAIN, &domain, sizeof(domain));
 
-	w->fd = duplicate(pid, (int)d->args[0]);
+	if (err == 0)
+		err = option(w->fd, SO_TYPE, &type, sizeof(type));
+	if (err < 0)
+		return err;
+	w->local = domain == AF_UNIX;
+	return w->local && type != SOCK_STREAM && type != SOCK_SEQPACKET
+		   ? -EPERM
+		   : 0;
+}
+
+static int
+prepare(struct waiting *w)
+{
+	int err;
+
+	w->fd = duplicate(w->pid, (int)w->call.args[0]);
 	if (w->fd < 0)
 		return w->fd;
 	err = check_network(w->fd);
 	if (err == 0)
-		err = read_address(pid, d, w);
-	if (err == 0)
-		err = option(w->fd, SO_DOMAIN, &domain, sizeof(domain));
-	if (err < 0)
+		err = read_address(w);
+	return err < 0 ? err : take_family(w);
+}
+
+static int
+judge(struct waiting *w)
+{
+	if (w->local)
+		return check_local(w);
+	return own_ports_any() &&
+		       own_ports_has(CALL_PROXY_ROUTE_FD, &w->address)
+		   ? -EACCES
+		   : 0;
+}
+
+/* --- answers that may be unheard ---------------------------------------- */
+
+/*
+ * A signal to a thread ends its wait for the proxy. If the call was carried out
+ * by then, the kernel begins it again all the same, and what is done cannot be
+ * done twice. Nobody can tell whether an answer was heard, so the latest ones
+ * are kept. A call is the same if the same thread makes it at the same place
+ * with the same arguments, for the same socket and with the same address.
+ */
+static struct heard {
+	pid_t pid;
+	struct seccomp_data call;
+	struct sockaddr_storage asked;
+	uint64_t socket; /* its cookie, which is never another's; 0: none */
+	int err;
+} heard[64];
+
+static struct heard
+call_of(const struct waiting *w, int err)
+{
+	struct heard h = {
+		.pid = w->pid, .call = w->call, .asked = w->asked, .err = err
+	};
+
+	option(w->fd, SO_COOKIE, &h.socket, sizeof(h.socket));
+	return h;
+}
+
+static void
+keep_answer(const struct waiting *w, int err)
+{
+	static size_t next;
+
+	if (err == 0 || err == -EINPROGRESS)
+		heard[next++ % nitems(heard)] = call_of(w, err);
+}
+
+static bool
+is_done_before(const struct waiting *w, int err)
+{
+	if (w->call.nr == SYS_bind)
+		return err == -EINVAL || err == -EADDRINUSE;
+	return err == -EISCONN || err == -EALREADY;
+}
+
+/* Returns the answer of the first time if the call is the same. */
+static int
+recall_answer(const struct waiting *w, int err)
+{
+	struct heard h;
+
+	if (!is_done_before(w, err))
 		return err;
-	w->local = domain == AF_UNIX;
-	if (own_ports_any())
-		return check_host(w);
-	return w->local && has_path(w) ? open_target(pid, w) : 0;
+	h = call_of(w, err);
+	for (size_t i = 0; i < nitems(heard); i++)
+		if (h.socket != 0 && heard[i].socket == h.socket &&
+		    heard[i].pid == h.pid &&
+		    memcmp(&heard[i].call, &h.call, sizeof(h.call)) == 0 &&
+		    memcmp(&heard[i].asked, &h.asked, sizeof(h.asked)) == 0)
+			return err == -EISCONN ? 0 : heard[i].err;
+	return err;
+}
+
+static void
+finish(struct waiting *w, int err, connect_proxy_answer *answer)
+{
+	if (w->fd >= 0) {
+		err = recall_answer(w, err);
+		keep_answer(w, err);
+	}
+	answer(w->id, err);
+	forget(w);
+}
+
+/* --- connect(2) --------------------------------------------------------- */
+
+static struct waiting
+new_call(uint64_t id, pid_t pid, const struct seccomp_data *data)
+{
+	return (struct waiting){
+		.id = id, .fd = -1, .target = -1, .pid = pid, .call = *data
+	};
 }
 
 static struct waiting *
@@ -454,24 +433,26 @@ free_place(void)
 	return NULL;
 }
 
-int
-connect_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
+void
+connect_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data,
+    connect_proxy_answer *answer)
 {
-	struct waiting w = { .id = id, .fd = -1, .target = -1 }, *place;
-	int err = prepare(pid, data, &w);
+	struct waiting w = new_call(id, pid, data), *place;
+	int err = prepare(&w);
 
+	if (err == 0)
+		err = judge(&w);
 	/* The number of a process that was killed may be another's now. */
 	if (err == 0)
 		err = call_proxy_is_awaited(id) ? try(&w) : -EPERM;
-	place = err == CONNECT_PROXY_WAITS ? free_place() : NULL;
+	place = err == WAITS ? free_place() : NULL;
 	if (place != NULL) {
 		if (!w.local)
 			set_end(&w);
 		*place = w;
-		return err;
+		return;
 	}
-	forget(&w);
-	return err == CONNECT_PROXY_WAITS ? -EAGAIN : err;
+	finish(&w, err == WAITS ? -EAGAIN : err, answer);
 }
 
 size_t
@@ -498,7 +479,7 @@ pause_of(const struct waiting *w)
 }
 
 int
-connect_proxy_look(void (*answer)(uint64_t id, int err))
+connect_proxy_look(connect_proxy_answer *answer)
 {
 	int pause = -1;
 
@@ -509,16 +490,107 @@ connect_proxy_look(void (*answer)(uint64_t id, int err))
 		if (w->id == 0)
 			continue;
 		err = call_proxy_is_awaited(w->id) ? look_at(w) : -ESRCH;
-		if (err == CONNECT_PROXY_WAITS) {
+		if (err == WAITS) {
 			int wanted = pause_of(w);
 
 			pause = pause < 0 || wanted < pause ? wanted : pause;
 			continue;
 		}
-		answer(w->id, err);
-		forget(w);
+		finish(w, err, answer);
 	}
 	return pause;
+}
+
+/* --- binding ------------------------------------------------------------ */
+
+/* A path that a child binds a socket to, as the command would. */
+struct binding {
+	const struct waiting *w;
+	int root, cwd; /* the command's */
+	mode_t umask;
+	int err;
+};
+
+/*
+ * The name of a socket is the text that it was bound with, so this text is
+ * looked up once, by the kernel, where the command would look it up: in its
+ * root, its working directory and its mounts, and under its Landlock.
+ */
+ON_OWN_STACK static int
+bind_as_command(void *arg)
+{
+	struct binding *b = arg;
+
+	umask(b->umask);
+	if (fchdir(b->root) < 0 || chroot(".") < 0 || fchdir(b->cwd) < 0 ||
+	    (landlocked && command_landlock_load(CALL_PROXY_LANDLOCK_FD) < 0))
+		b->err = -EPERM;
+	else if (bind(b->w->fd, (const void *)&b->w->address, b->w->len) < 0)
+		b->err = -errno;
+	else
+		b->err = 0;
+	_exit(0);
+}
+
+/* The proxy itself gets out of no root and no Landlock again. */
+static int
+run_binding(struct binding *b)
+{
+	pid_t pid;
+
+	b->err = -ESRCH; /* stays if the child is killed */
+	own_stack_reuse(bind_stack, sizeof(bind_stack));
+	pid = clone(bind_as_command, bind_stack + sizeof(bind_stack),
+	    CONNECT_PROXY_CLONE, b);
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return ((volatile struct binding *)b)->err;
+}
+
+static int
+bind_path(const struct waiting *w)
+{
+	_cleanup_close_ int root = call_proxy_open_link(w->pid, "root");
+	_cleanup_close_ int cwd = call_proxy_open_link(w->pid, "cwd");
+	long mask = call_proxy_status(w->pid, "\nUmask:", 8);
+	struct binding b = { w, root, cwd, (mode_t)mask, 0 };
+
+	if (root < 0 || cwd < 0 || mask < 0 || !call_proxy_is_awaited(w->id))
+		return -EPERM;
+	return run_binding(&b);
+}
+
+/* Abstract names are the host's (check_local()), also one that the kernel is to
+ * choose. */
+static int
+bind_local(const struct waiting *w)
+{
+	int err;
+
+	if (!has_path(w))
+		return w->address.ss_family == AF_UNIX ? -EPERM : -EINVAL;
+	err = bind_path(w);
+	if (err == 0)
+		own_sockets_add(w->fd);
+	return err;
+}
+
+void
+connect_proxy_bind(uint64_t id, pid_t pid, const struct seccomp_data *data,
+    connect_proxy_answer *answer)
+{
+	struct waiting w = new_call(id, pid, data);
+	int err = prepare(&w);
+
+	if (err == 0 && w.local)
+		err = bind_local(&w);
+	else if (err == 0 && !call_proxy_is_awaited(id))
+		err = -EPERM;
+	else if (err == 0 && bind(w.fd, (const void *)&w.address, w.len) < 0)
+		err = -errno;
+	finish(&w, err, answer);
 }
 
 /* --- whether this kernel can -------------------------------------------- */
@@ -533,19 +605,26 @@ can_take_descriptors(int any)
 	return copy >= 0;
 }
 
-int
-connect_proxy_open(void)
+void
+connect_proxy_open(struct call_proxy_means *m, bool of_host)
 {
-	_cleanup_close_ int diag =
-	    own_ports_any() ? own_ports_open()
-			    : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
-				  NETLINK_SOCK_DIAG);
+	_cleanup_close_ int diag = own_sockets_open();
+	_cleanup_close_ int route = own_ports_any() ? own_ports_open() : -1;
+	int any = diag >= 0 ? diag : route;
 	uint64_t network;
-	bool found;
 
-	if (diag < 0 || !can_take_descriptors(diag) ||
-	    option(diag, SO_NETNS_COOKIE, &network, sizeof(network)) < 0 ||
-	    (!own_ports_any() && list_listeners(diag, NULL, &found) < 0))
-		return -1;
-	return steal_fd(&diag);
+	if (any < 0 || (route < 0 && own_ports_any()) ||
+	    !can_take_descriptors(any) ||
+	    option(any, SO_NETNS_COOKIE, &network, sizeof(network)) < 0)
+		return;
+	host = of_host;
+	m->bind = host && diag >= 0;
+	m->diag = steal_fd(&diag);
+	m->route = steal_fd(&route);
+}
+
+void
+connect_proxy_landlock(bool given)
+{
+	landlocked = given;
 }

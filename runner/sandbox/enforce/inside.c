@@ -370,6 +370,16 @@ inside_needs_no_landlock(const struct inside *in)
 	return command_landlock_is_empty(&o);
 }
 
+int
+inside_sockets_ruleset(const struct inside *in)
+{
+	const struct command_landlock_options o = landlock_options(in);
+
+	return in->landlock_abi > 0 && in->restrict_files
+		   ? command_landlock_make(&o)
+		   : -ENOMSG;
+}
+
 /*
  * What a command with a terminal may write to for it: all of its own /dev/pts,
  * so that it can open further terminals (script, expect, tmux). The rule must

@@ -23,8 +23,9 @@ struct inside {
 	bool proc;	    /* mount a /proc for each process */
 	bool terminals;	    /* the view has a /dev/pts to mount over */
 	bool network, restrict_files;
-	bool loopback; /* a network namespace of its own (loopback.h) */
-	bool connects; /* connect(2) has a proxy (connect_proxy.h) */
+	bool loopback;	   /* a network namespace of its own (loopback.h) */
+	bool own_unix;	   /* UNIX sockets have a proxy (connect_proxy.h) */
+	bool guards_ports; /* execd's own are out of reach (own_ports.h) */
 	struct command_landlock_place
 	    *writable; /* owned; places for Landlock, in the view, with room for
 			  two more */
@@ -37,6 +38,13 @@ struct inside {
 
 /* Tells whether nothing of its policy is for this ABI of Landlock. */
 bool inside_needs_no_landlock(const struct inside *in);
+
+/*
+ * Makes the Landlock ruleset under which the proxy binds sockets to paths for
+ * commands. Returns a descriptor that the caller owns, or -ENOMSG if Landlock
+ * restricts no files here, or another -errno.
+ */
+int inside_sockets_ruleset(const struct inside *in);
 
 /*
  * Prepares the sandbox once for every process that it will clone: resource

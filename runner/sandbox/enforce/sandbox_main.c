@@ -320,64 +320,54 @@ filters_see_traced_calls(void)
 	return major > 4 || (major == 4 && minor >= 8);
 }
 
-/* What commands hand to the proxy (call_proxy.h). -1: nothing of it. */
-struct handed {
-	int proc; /* a /proc that shows the commands; -1: there is no proxy */
-	int diag; /* for connect(2) */
-	bool chmod;
+static const struct call_proxy_means no_proxy = {
+	.proc = -1, .diag = -1, .route = -1, .ruleset = -1
 };
-
-/* With unix_allow a command gets out of its sandbox anyway. */
-static bool
-hands_connect(const struct sandbox_options *o)
-{
-	if (o->unix_allow)
-		return false;
-	if (inside.network)
-		own_ports_set(o->own_ports);
-	return inside.loopback || own_ports_any();
-}
 
 /*
  * The proxy is not used if a command could have another root or make 32-bit
- * calls. Then set-id bits are refused on directories, too, UNIX sockets as with
- * a network, and execd's own ports are in reach.
+ * calls. Then set-id bits are refused on directories, too, UNIX sockets are
+ * pairs only, and execd's own ports are in reach. With unix_allow a command
+ * gets out of its sandbox anyway.
  */
 static void
-open_handed(const struct sandbox_options *o, struct handed *h)
+open_means(const struct sandbox_options *o, struct call_proxy_means *m)
 {
-	*h = (struct handed){ -1, -1, !o->allow_setid };
 	if (inside.landlock_only || o->allow_32bit || o->allow_nested_userns)
 		return;
-	if (hands_connect(o))
-		h->diag = connect_proxy_open();
+	if (inside.network && !o->unix_allow)
+		own_ports_set(o->own_ports);
+	if (!o->unix_allow)
+		connect_proxy_open(m, inside.network);
+	m->chmod = !o->allow_setid;
 	/* The host's or the session's /proc, which shows all commands. */
-	if (h->chmod || h->diag >= 0)
-		h->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (m->chmod || call_proxy_connects(m))
+		m->proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void
-close_handed(const struct handed *h)
+close_means(const struct call_proxy_means *m)
 {
-	if (h->proc >= 0)
-		close(h->proc);
-	if (h->diag >= 0)
-		close(h->diag);
+	const int fds[] = { m->proc, m->diag, m->route, m->ruleset };
+
+	for (size_t i = 0; i < nitems(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 static int
-prepare_filters(
-    const struct sandbox_options *o, const struct handed *h, const char **step)
+prepare_filters(const struct sandbox_options *o,
+    const struct call_proxy_means *m, const char **step)
 {
 	struct command_filter_options f = {
 		.network = inside.network,
 		.loopback = inside.loopback,
-		.own_unix = inside.loopback && h->proc >= 0 && h->diag >= 0,
+		.own_unix = m->proc >= 0 && m->diag >= 0,
 		.no_fast_open = own_ports_any(),
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
-		.ask_setgid = h->proc >= 0 && h->chmod,
+		.ask_setgid = m->proc >= 0 && m->chmod,
 		.allow_nested_userns =
 		    o->allow_nested_userns && !inside.landlock_only,
 		.allow_ptrace = filters_see_traced_calls(),
@@ -442,22 +432,27 @@ enter(const struct sandbox_options *o, struct sandbox_answer *a,
  * If the kernel cannot hand calls to a proxy, the filter refuses them instead.
  */
 static int
-start_proxy(
-    const struct sandbox_options *o, const struct handed *h, const char **step)
+start_proxy(const struct sandbox_options *o, struct call_proxy_means *m,
+    const char **step)
 {
-	const struct handed nothing = { -1, -1, false };
 	bool there;
-	int err;
+	int err = 0;
 
-	if (h->proc < 0)
+	if (m->proc < 0)
 		return 0;
 	*step = "the proxy for calls of commands";
-	err = call_proxy_start(h->proc, h->diag, h->chmod, &there);
-	inside.connects = there && h->diag >= 0;
-	if (err < 0 || there)
+	if (m->bind)
+		err = m->ruleset = inside_sockets_ruleset(&inside);
+	if (err >= 0 || err == -ENOMSG)
+		err = call_proxy_start(m, &there);
+	if (err < 0)
 		return err;
+	inside.own_unix = there && m->diag >= 0;
+	inside.guards_ports = there && m->route >= 0;
+	if (there)
+		return 0;
 	command_filter_clear(&inside.filter);
-	return prepare_filters(o, &nothing, step);
+	return prepare_filters(o, &no_proxy, step);
 }
 
 /* Without names a command that knows no proxy reaches nothing, as the answer to
@@ -480,7 +475,7 @@ can_serve_names(const struct sandbox_options *o)
 static int
 build(const struct sandbox_options *o, struct sandbox_answer *a)
 {
-	struct handed handed = { -1, -1, false };
+	struct call_proxy_means means = no_proxy;
 	const char *what = "";
 	int err;
 
@@ -493,9 +488,9 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	inside.shows_group = !inside.landlock_only && view_has_group(&plan);
 	inside.terminals = !inside.landlock_only && view_has_dev(&plan);
 	if (err == 0)
-		open_handed(o, &handed);
+		open_means(o, &means);
 	if (err == 0)
-		err = prepare_filters(o, &handed, &what);
+		err = prepare_filters(o, &means, &what);
 	if (err == 0 && !inside.landlock_only) {
 		err = view_build(&plan, o->shm_bytes, a->step);
 		what = a->step;
@@ -512,8 +507,8 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	 * force.
 	 */
 	if (err == 0)
-		err = start_proxy(o, &handed, &what);
-	close_handed(&handed);
+		err = start_proxy(o, &means, &what);
+	close_means(&means);
 	if (what != a->step)
 		snprintf(a->step, sizeof(a->step), "%s", what);
 	return err;
@@ -531,8 +526,8 @@ take_build(struct buf_reader *r)
 	a.landlock_abi = inside.landlock_abi;
 	a.landlock_empty = inside.landlock_empty;
 	a.loopback = inside.loopback;
-	a.own_unix = inside.connects && inside.loopback;
-	a.guards_ports = inside.connects && own_ports_any();
+	a.own_unix = inside.own_unix;
+	a.guards_ports = inside.guards_ports;
 	if (a.err == 0)
 		a.step[0] = '\0';
 	reply(&a);
