@@ -163,7 +163,8 @@ def test_attached_elsewhere(kept, directory):
     assert r.code == 125 and r.err == (
         f"execctl: the session is attached to another client, {row['peer']}; `execctl watch {session[:8]}' shows it, "
         f"`execctl attach --steal {session[:8]}' takes it over\n")
-    assert there.ok("logs", session) == b"one\n", "who only reads does so beside it"
+    r = there("logs", session)
+    assert (r.code, r.out, r.err) == (0, b"one\n", ""), "who only reads does so beside it"
     w, waits = there.popen("watch", session), there.popen("wait", session)
     assert w.stdout.readline() == b"one\n"
     assert f", execctl {p.pid} here; " in here("attach", session).err

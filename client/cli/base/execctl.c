@@ -658,6 +658,7 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 	if (option(p, "connect-timeout") != NULL)
 		o.initialize_timeout_ms = o.connect_timeout_ms;
 	ctl->ends = session == NULL;
+	ctl->attempts = 0;
 	ctl->client = execd_client_new(&o);
 	if (execd_client_connect(ctl->client) < 0)
 		return -ENOTCONN;
