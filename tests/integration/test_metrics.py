@@ -106,7 +106,7 @@ def test_what_is_counted(served, directory, audit):
     # What a limit did is told in the command's output.
     assert metric("execd_output_bytes_total") == 12345 + len("execd: killed: command-deadline of identity a\n")
     assert metric("execd_initialize_seconds_count") == 2
-    assert metric("execd_audit_records_total") == (9 if audit else 0) and metric("execd_audit_failing") == 0
+    assert metric("execd_audit_records_total") == (10 if audit else 0) and metric("execd_audit_failing") == 0
     with pytest.raises(Closed):
         s.connect(token="wrong")
     assert metric("execd_credentials_refused_total", '{reason="invalid websocket bearer token"}') == 1
