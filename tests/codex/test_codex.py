@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import zlib
 
 import pytest
@@ -24,6 +25,7 @@ from certificates import Authority, lend  # noqa: E402
 from conftest import (BUILD, EXECD, as_user, assert_nothing_left, configured, digest, directory, kill,  # noqa: E402,F401
                       mode, spawn, user)
 from driver import Codex, codex_program  # noqa: E402
+from test_auth import KEY, jwt  # noqa: E402
 from wire import Wire  # noqa: E402
 
 # Not the other suites' user: one of their runs beside this one must not look like something left behind here.
@@ -332,6 +334,32 @@ def test_frontend_killed(codex, wire, server, gate):
     after = codex.run("echo still here")
     assert after.end() == ["still", "here"] and after.code == 0
     codex.finish()
+
+
+def test_its_token_expires(start, configured, log, user, mode, directory, tmp_path, gate):
+    """The token expires under a running command, and then the connection ends: codex resumes with it, as it has no other."""
+    secret = tmp_path / "secret"
+    secret.write_bytes(KEY)
+    for at in tmp_path, *tmp_path.parents[:2]:
+        at.chmod(0o755)
+    lend(secret, user.pw_gid if mode == "user" else 0)
+    conf = (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity ci]\nuser = {user.pw_name}\ntoken-subject = alice\n"
+            f"[signed-tokens]\nsecret-file = {secret}\nissuer = me\nmax-clock-skew-seconds = 3600\n")
+    s = configured(conf)
+    wire = Wire(s.url, log / "wire.jsonl")
+    codex = start(environments=named(wire.url, jwt(exp=int(time.time()) - 60, iss="me", sub="alice")))
+    ran = codex.run("exec 3<gate; seq 1 200; read x <&3; seq 201 400; exit 6", yield_time_ms=250)
+    ran.until("200")
+    s.reload(conf.replace("3600", "0"), "max-clock-skew-seconds: 0, was 3600")
+    wire.wait(lambda: [a for _, p, a in wire.requests("initialize") if p["resumeSessionId"] and a and "result" in a],
+              what="a resumed session")
+    gate()
+    assert ran.end() == [str(n) for n in range(1, 401)] and ran.code == 6
+    after = codex.run("echo still here")
+    assert after.end() == ["still", "here"] and after.code == 0
+    codex.finish()
+    wire.stop()
+    (log / "execd.log").write_text(s.log)
 
 
 def test_stdio(start, mode, user, directory):
