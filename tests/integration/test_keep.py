@@ -6,7 +6,7 @@ import pathlib
 import signal
 
 import pytest
-from conftest import ROOT, kill, poll
+from conftest import ROOT, kill, pids_with, poll
 from test_audit import events
 from test_ctl import Ctl
 from test_listeners import get
@@ -65,6 +65,24 @@ def test_a_kept_session_waits_for_its_client(kept):
     assert again.call("session/keep", {"keepMs": 0})["maxMs"] == 0
     assert row_of(ctl, c)["keepMs"] is None and ctl.json("status")["sessions"]["kept"] == 0
     until_ended(s, again)
+
+
+def test_a_background_server_lives_on(kept):
+    """As long as the session that is kept, and not longer."""
+    marker = f"6{os.getpid()}.5"
+    s, _ = kept()
+    c = s.ready(sessionKeep={"keepMs": HOUR})
+    c.start("p", ["/bin/bash", "-c", f"nohup sleep {marker} >/dev/null 2>&1 &"])
+    c.finished("p")
+    assert c.terminate("p") is False
+    c.drop()
+    s.wait_log(f"session {c.session_id[:8]}: detached")
+    until_ended(s, s.ready())
+    again = resume(s, c.session_id)
+    again.notify("initialized")
+    assert len(pids_with(marker)) == 1
+    again.call("session/end")
+    poll(lambda: not pids_with(marker), what="end of the server")
 
 
 def test_a_resumed_session_says_what_it_has(kept):
