@@ -183,11 +183,14 @@ ask_about(struct ps *ps, struct execctl *to, const struct record *r)
 			add_row(ps, r->session, strlen(r->session));
 		return;
 	}
-	if (failure == EXECD_FAILURE_ATTACHED)
-		add_row(ps, r->session, strlen(r->session))->attached = true;
-	else if (failure == EXECD_FAILURE_SESSION &&
-		 strstr(execd_client_error(to->client), "unknown session"))
+	if (failure == EXECD_FAILURE_SESSION &&
+	    strstr(execd_client_error(to->client), "unknown session"))
 		record_remove(r->session);
+	else if (failure == EXECD_FAILURE_SESSION ||
+		 failure == EXECD_FAILURE_ATTACHED)
+		add_row(ps, r->session, strlen(r->session))->attached =
+		    strstr(execd_client_error(to->client),
+			"already attached") != NULL;
 	else if (to->client != NULL)
 		cannot_ask(ps, to, r->url);
 	else

@@ -5,6 +5,7 @@ import base64
 import pytest
 from conftest import digest, kill, poll
 from test_audit import events
+from test_silent import network  # noqa: F401
 
 
 def taken(c):
@@ -118,3 +119,32 @@ def test_a_connection_of_the_front_end_before(two):
     poll(lambda: s.log.count(f"session {a.session_id[:8]}: detached") == 3, what="line of the log")
     assert s.connect(token="a").ready(resumeSessionId=a.session_id).run("x", ["/bin/echo", "x"]).stdout == "x\n"
     assert "broker: " not in s.log
+
+
+@pytest.fixture(params=["yes", "no"])
+def vanished(request, network, configured, user):  # noqa: F811
+    """A session whose client is gone without a packet, and how to connect."""
+    s = configured(
+        f"[listener main]\naddress = ws://{network.server}:0\nhand-over = {request.param}\n"
+        f"[identity a]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('a')}\n")
+
+    def connect():
+        with network.inside():
+            return s.connect(token="a")
+
+    a = connect().ready()
+    network.cut()
+    return s, a, connect
+
+
+def test_while_another_one_waits_for_a_sign_of_life(vanished):
+    """Who takes it over need not wait, and who waited does not get it."""
+    s, a, connect = vanished
+    asks, takes = connect(), connect()
+    asks.post("initialize", {"clientName": "x", "resumeSessionId": a.session_id}, id="i")
+    takes.ready(resumeSessionId=a.session_id, takeOver=True)
+    assert asks.answer("i")["error"]["code"] == -32010
+    assert takes.call("environment/status") == {"status": "ready"} and takes.closed is None
+    asks.ready(resumeSessionId=a.session_id, takeOver=True)
+    assert takes.wait_closed()["code"] == 1001
+    asks.call("session/end")
