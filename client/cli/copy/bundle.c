@@ -63,19 +63,17 @@ struct bundle {
 	struct remote_directory *directories; /* being read; owned, a stack */
 	uint8_t *content;		      /* of one file; owned */
 	struct tar_process tar;
-	bool ready;
 };
 
 /* --- The process there --------------------------------------------------- */
 
+/* While it unpacks, it has nothing to say here. */
 static void
 on_output(void *arg, const void *data, size_t len)
 {
-	struct bundle *b = arg;
-
 	(void)data;
 	(void)len;
-	b->ready = true;
+	tar_process_break(arg, "it writes something");
 }
 
 /* The process makes sure that it begins in the directory that was made for it.
@@ -91,11 +89,9 @@ start_tar(struct bundle *b)
 	tar_process_start(&b->tar, b->staging,
 	    "[ \"${PWD##*/}\" = \"$1\" ] ||"
 	    " { echo 'it begins in another directory' >&2; exit 126; }\n"
-	    "shift; echo ready",
+	    "shift",
 	    options);
-	while (!b->ready && tar_process_goes_on(&b->tar))
-		loop_once(b->copy->ctl);
-	return b->ready;
+	return tar_process_goes_on(&b->tar);
 }
 
 static bool
@@ -590,7 +586,7 @@ copy_bundle(struct copy *c, const char *from, const char *to)
 	while (b.to[1] != '\0' && b.to[strlen(b.to) - 1] == '/')
 		b.to[strlen(b.to) - 1] = '\0';
 	TAILQ_INIT(&b.parcels);
-	tar_process_init(&b.tar, c, on_output, &b);
+	tar_process_init(&b.tar, c, on_output, &b.tar);
 	b.content = xmalloc(SMALL_BYTES + 1);
 	sent = look_there(&b) && make_staging(&b) && start_tar(&b) &&
 	       pack_tree(&b) && unpacked(&b);

@@ -39,6 +39,15 @@ tar_process_why(struct tar_process *t)
 /* --- Events -------------------------------------------------------------- */
 
 static void
+on_started(void *arg, const char *sandbox_type)
+{
+	struct tar_process *t = arg;
+
+	(void)sandbox_type;
+	t->started = true;
+}
+
+static void
 on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
 {
 	struct tar_process *t = arg;
@@ -117,6 +126,7 @@ tar_process_start(struct tar_process *t, const char *directory,
     const char *first, const char *const *options)
 {
 	static const struct execd_process_events events = {
+		.started = on_started,
 		.output = on_output,
 		.gap = on_gap,
 		.exited = on_exited,
@@ -147,6 +157,8 @@ tar_process_start(struct tar_process *t, const char *directory,
 	    t->copy->ctl->client, &start, &events, t, &t->process);
 	if (err < 0)
 		tar_process_break(t, strerror(-err));
+	while (!t->started && tar_process_goes_on(t))
+		loop_once(t->copy->ctl);
 }
 
 static void

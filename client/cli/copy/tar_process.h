@@ -24,7 +24,7 @@ struct tar_process {
 	/* private */
 	struct execd_process *process;
 	unsigned int writes; /* under way */
-	bool broken, over;
+	bool started, broken, over;
 	int code;
 	char words[TAR_WORDS_MAX];
 	size_t nwords;
@@ -36,8 +36,9 @@ void tar_process_init(struct tar_process *t, struct copy *c,
  * more. */
 void tar_process_clear(struct tar_process *t);
 
-/* Starts tar with these options, which NULL ends, in that directory there. In
- * the script that it begins with, `first` comes before tar. */
+/* Starts tar with these options, which NULL ends, in that directory there, and
+ * waits until the server has started it or refused. In the script that it
+ * begins with, `first` comes before tar. */
 void tar_process_start(struct tar_process *t, const char *directory,
     const char *first, const char *const *options);
 /* Tells whether it can still succeed. */
