@@ -167,6 +167,7 @@ struct copy_item {
 	char *temporary;    /* its name until it is complete; owned */
 	char *final;	  /* then an upload's name: `to` without links; owned */
 	uint64_t counted; /* its part of copy.bytes */
+	bool ends_in_hole; /* the file here, which has yet to get its size */
 	struct upload upload;
 	struct download download;
 	struct output out; /* copy_into.c */

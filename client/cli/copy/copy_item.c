@@ -545,6 +545,7 @@ int
 copy_item_write(void *arg, const void *data, size_t len)
 {
 	struct copy_item *i = arg;
+	bool is_hole = false;
 	size_t at = 0;
 
 	while (at < len) {
@@ -552,7 +553,8 @@ copy_item_write(void *arg, const void *data, size_t len)
 		size_t n = len - at < HOLE_BYTES ? len - at : HOLE_BYTES;
 		int err = 0;
 
-		if (n == HOLE_BYTES && is_zero(piece, n))
+		is_hole = n == HOLE_BYTES && is_zero(piece, n);
+		if (is_hole)
 			err = lseek(i->fd, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 		else
 			err = write_piece(i->fd, piece, n);
@@ -560,6 +562,7 @@ copy_item_write(void *arg, const void *data, size_t len)
 			return err;
 		at += n;
 	}
+	i->ends_in_hole = len > 0 && is_hole;
 	copy_item_count(i, i->counted + len);
 	return 0;
 }
@@ -582,7 +585,7 @@ keep_facts(struct copy_item *i)
 {
 	struct copy *c = i->copy;
 
-	if (ftruncate(i->fd, (off_t)i->counted) < 0)
+	if (i->ends_in_hole && ftruncate(i->fd, (off_t)i->counted) < 0)
 		return -errno;
 	if (!c->preserve)
 		return 0;
@@ -594,25 +597,62 @@ keep_facts(struct copy_item *i)
 	return 0;
 }
 
-/* Gives the complete file its final name. */
+/* On a network file system close(2) may report a failed write; close(2) of a
+ * copy does, too. */
+static int
+flush(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 || close(copy) < 0 ? -errno : 0;
+}
+
+/* If there is nothing of the name, which is the most frequent case. */
+static int
+put_new(struct copy_item *i, mode_t mode)
+{
+	if (renameat2(
+		AT_FDCWD, i->temporary, AT_FDCWD, i->to, RENAME_NOREPLACE) < 0)
+		return -errno;
+	if (fchmod(i->fd, mode) < 0) {
+		int err = -errno;
+
+		unlink(i->to);
+		return err;
+	}
+	return 0;
+}
+
+static int
+put_over(struct copy_item *i, mode_t mode)
+{
+	const char *unkept;
+	int err = is_special(i->to)
+		      ? -ENOTSUP
+		      : file_replace(i->temporary, i->to, (int)mode,
+			    i->copy->preserve, &unkept);
+
+	if (err == 0 && unkept != NULL)
+		copy_unkept(i->copy, i->to, unkept);
+	return err;
+}
+
+/* Gives the complete file its final name. EINVAL: the file system cannot do
+ * it only if there is nothing. */
 static int
 put_in_place(struct copy_item *i)
 {
-	int err = keep_facts(i), fd = i->fd;
-	const char *unkept;
+	int err = keep_facts(i);
+	mode_t mode = local_mode(i);
 
+	if (err == 0)
+		err = flush(i->fd);
+	if (err == 0)
+		err = put_new(i, mode);
+	if (err == -EEXIST || err == -EINVAL)
+		err = put_over(i, mode);
 	if (err < 0)
 		return err;
-	i->fd = -1;
-	/* On a network file system close(2) may report a failed write. */
-	if (close(fd) < 0)
-		return -errno;
-	err = file_replace(i->temporary, i->to, (int)local_mode(i),
-	    i->copy->preserve, &unkept);
-	if (err < 0)
-		return err;
-	if (unkept != NULL)
-		copy_unkept(i->copy, i->to, unkept);
 	free(i->temporary);
 	i->temporary = NULL;
 	return 0;
@@ -626,7 +666,7 @@ copy_item_written(void *arg, int code, const char *message)
 
 	if (code == 0) {
 		code = put_in_place(i);
-		message = strerror(-code);
+		message = code == -ENOTSUP ? COPY_SPECIAL : strerror(-code);
 	}
 	if (code != 0)
 		why = xasprintf("to %s: %s", i->to, message);
@@ -652,13 +692,12 @@ copy_item_local(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
 	struct copy_item *i = copy_item_new(c, from, to);
-	int err = is_special(to) ? -ENOTSUP : open_temporary(i);
+	int err = open_temporary(i);
 	_cleanup_free_ char *why = NULL;
 
 	i->facts = *facts;
 	if (err < 0) {
-		why = xasprintf("to %s: %s", to,
-		    err == -ENOTSUP ? COPY_SPECIAL : strerror(-err));
+		why = xasprintf("to %s: %s", to, strerror(-err));
 		if (err == -ENOSPC || err == -EDQUOT)
 			c->stop = true;
 		copy_item_failed(i, why);
@@ -671,8 +710,16 @@ void
 copy_download(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
-	struct copy_item *i = copy_item_local(c, from, to, facts);
+	_cleanup_free_ char *why = NULL;
+	struct copy_item *i;
 
+	/* Nothing is asked for in vain. */
+	if (is_special(to)) {
+		why = xasprintf("to %s: %s", to, COPY_SPECIAL);
+		copy_failed(c, from, why);
+		return;
+	}
+	i = copy_item_local(c, from, to, facts);
 	if (i == NULL)
 		return;
 	i->download = (struct download){
