@@ -14,6 +14,10 @@
 /* No event tells of an acknowledgement, so a probe looks for it this often. */
 #define LOOK_AGAIN_MS 50
 
+/* So long a proxy takes nothing that waits for it, before its client counts as
+ * silent. */
+#define PROXY_STUCK_MS 2500
+
 /* The kernel counts the age of an acknowledgement in ticks of at most 10 ms. */
 #define TICKS_MS 20
 
@@ -51,6 +55,7 @@ void
 liveness_heard(struct liveness *l)
 {
 	l->ping.heard = l->probe.heard = true;
+	l->stuck_ms = 0;
 }
 
 bool
@@ -90,10 +95,28 @@ is_acknowledged(const struct question *q, const struct tcp_info *info,
 	       (closed && info->tcpi_probes <= unanswered);
 }
 
+/* A proxy takes what its client takes, and some more. */
+static void
+note_taken(struct liveness *l, const struct liveness_now *now)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!l->proxied)
+		return;
+	getsockopt(now->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	if (l->stuck_ms == 0 || info.tcpi_bytes_acked != l->taken ||
+	    waiting(now->fd, SIOCOUTQ) == 0)
+		l->stuck_ms = now->ms;
+	l->taken = info.tcpi_bytes_acked;
+}
+
 /*
  * Without acknowledgements only bytes are signs of life. They prove nothing by
  * their absence if the ping is behind something that waits, or if the pong may
- * be behind something that is not read.
+ * be behind something that is not read. But somebody who wants the session gets
+ * it from a client whose proxy has long taken nothing. A ping's deadline does
+ * not cut that client: it may be one that does not read.
  */
 static bool
 is_alive(const struct liveness *l, const struct question *q,
@@ -103,9 +126,12 @@ is_alive(const struct liveness *l, const struct question *q,
 
 	if (q->heard || waiting(now->fd, FIONREAD) > q->unread)
 		return true;
-	return get_info(l, now->fd, &info)
-		   ? is_acknowledged(q, &info, now, q == &l->ping)
-		   : q->waited || !now->reading;
+	if (get_info(l, now->fd, &info))
+		return is_acknowledged(q, &info, now, q == &l->ping);
+	if (q == &l->probe && l->proxied &&
+	    now->ms >= l->stuck_ms + PROXY_STUCK_MS)
+		return !now->reading;
+	return q->waited || !now->reading;
 }
 
 static enum liveness_result
@@ -123,9 +149,11 @@ enum liveness_result
 liveness_look(struct liveness *l, const struct liveness_now *now)
 {
 	struct question *ping = &l->ping;
-	enum liveness_result probed =
-	    l->probe.asked_ms != 0 ? look_at_probe(l, now) : LIVENESS_OPEN;
+	enum liveness_result probed = LIVENESS_OPEN;
 
+	note_taken(l, now);
+	if (l->probe.asked_ms != 0)
+		probed = look_at_probe(l, now);
 	if (probed != LIVENESS_OPEN)
 		return probed;
 	if (ping->asked_ms != 0 && is_alive(l, ping, now))

@@ -34,6 +34,10 @@ struct question {
 struct liveness {
 	/* The socket is a proxy's, which acknowledges for itself. */
 	bool proxied;
+	/* Of a proxy that something waits for: what it has acknowledged, and
+	 * since when it takes no more. 0: that is not known. */
+	uint64_t taken;
+	int64_t stuck_ms;
 	struct question ping, probe;
 	int64_t ping_ms; /* when the next ping is due */
 };

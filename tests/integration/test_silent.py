@@ -14,6 +14,7 @@ import time
 
 import pytest
 from conftest import ROOT, digest, kill, more_rounds, poll
+from execctl import EXECCTL, Execctl
 from execd_client import b64
 from lossy_network import LossyNetwork
 from test_proxy_protocol import haproxy  # noqa: F401
@@ -49,15 +50,15 @@ class Way:
     """A server, and how a client in the network reaches it."""
 
     def __init__(self, request, network, user, directory, way):
-        listener, scheme, self.tls = "", "ws", None
+        listener, scheme, self.tls, self.ca = "", "ws", None, None
         if "relayed" in way:
             listener += "hand-over = no\n"
         if "wss" in way:
             authority = Authority(directory)
-            base = authority.issue("server", group=user.pw_gid)
+            base = authority.issue("server", group=user.pw_gid, address=network.server)
+            self.ca = authority.cert
             listener += f"certificate = {base}.pem\ncertificate-key = {base}.key\n"
             scheme, self.tls = "wss", authority.client()
-            self.tls.check_hostname = False
         if "haproxy" in way:
             listener += "trusted-proxy = 127.0.0.9\n"
         host = "127.0.0.1" if "haproxy" in way else network.server
@@ -176,9 +177,73 @@ def test_in_the_middle_of_an_upload(way, there):
     assert there.read_bytes() == data
 
 
+def test_in_the_middle_of_a_download(way, directory):
+    """More waits than a proxy and all kernels hold."""
+    way.network.slow(down="8mbit")
+    c = way.connect().ready()
+    c.sh("p", f"head -c 40000000 /dev/zero; touch {directory}/over")
+    c.wait(lambda: len(c.frames) > 100, what="output")
+    way.network.cut()
+    again = resume(way, c.session_id)
+    way.network.slow(down="1gbit")
+    again.exited("p")
+    assert (directory / "over").exists()
+
+
+# --- execctl -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ctl(way, directory):
+    """In the client's network, and quick to find that it is lost."""
+    options = ["--silence-timeout", "2s", *(["--ca", way.ca] if way.tls else [])]
+    ctl = Execctl(directory, way.url, EXECD_TOKEN="t")
+    return lambda *args: subprocess.Popen(way.network.argv([EXECCTL, *options, *args]), env=ctl.env, stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("way", ["handed-over", "wss", "haproxy"], indirect=True)
+@pytest.mark.parametrize("script, output", [
+    ("echo tick 1; until [ -e $go ]; do sleep .1; done; echo over", b"tick 1\nover\n"), (TICKS, TICKED)])
+def test_execctl_goes_on(way, ctl, directory, script, output):
+    p = ctl("run", "sh", "-c", f"go={directory}/go; {script}; exit 7")
+    out = p.stdout.readline()
+    assert out == b"tick 1\n", p.stderr.read()
+    way.network.cut()
+    way.server.wait_log(": resumed, ", unless="not resumed within")
+    (directory / "go").touch()
+    more, err = p.communicate(timeout=60)
+    assert (p.returncode, out + more) == (7, output), err
+
+
+@pytest.mark.parametrize("way", ["handed-over", "wss", "haproxy"], indirect=True)
+@pytest.mark.parametrize("up", [True, False])
+def test_execctl_copies_on(way, ctl, there, directory, up):
+    """The file goes on where it was cut, and is whole."""
+    data = os.urandom(3 << 20)
+    mine, own = directory / "mine", directory / "own"
+    (mine if up else own).write_bytes(data)
+    own.exists() and own.chmod(0o644)
+    way.network.slow(up="8mbit", down="8mbit")
+    p = ctl("cp", mine, f":{there}") if up else ctl("cp", f":{own}", mine)
+    poll(lambda: carried(way.network) > 1 << 20, what="a megabyte")
+    way.network.cut()
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 0, err
+    assert (there if up else mine).read_bytes() == data
+    assert ": resumed, " in way.server.log
+
+
+def carried(network):
+    """Bytes in the larger direction."""
+    at = "/sys/class/net/" + network.devices[0] + "/statistics/"
+    return max(int(open(at + n).read()) for n in ("rx_bytes", "tx_bytes"))
+
+
 # --- who is there keeps it ---------------------------------------------------------------
 
 
+@pytest.mark.parametrize("way", ["handed-over", "relayed", "haproxy"], indirect=True)
 def test_a_slow_upload_keeps_its_session(way, there):
     data = os.urandom(1 << 20)
     other = way.connect()
@@ -245,6 +310,7 @@ def test_another_identity_asks_nobody(network, configured, user):
     assert [opcode for opcode, _ in c.frames].count(9) == 1, "one ping, for the second"
 
 
+@pytest.mark.parametrize("way", ["handed-over", "relayed"], indirect=True)
 def test_one_newcomer_at_a_time(way):
     c = way.connect().ready()
     way.network.cut()
@@ -255,6 +321,7 @@ def test_one_newcomer_at_a_time(way):
     assert sorted(r.get("error", {}).get("code", 0) for r in results) == [-32010, 0], results
 
 
+@pytest.mark.parametrize("way", ["handed-over", "relayed"], indirect=True)
 def test_a_newcomer_that_leaves(way):
     c = way.connect().ready()
     way.network.cut()

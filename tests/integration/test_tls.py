@@ -42,11 +42,11 @@ class Authority:
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.key,
                 "-out", self.cert, "-days", "5", "-subj", f"/CN={name}")
 
-    def issue(self, name, kind="p256", days=5, group=None):
+    def issue(self, name, kind="p256", days=5, group=None, address="127.0.0.1"):
         base = self.where / name
         openssl("genpkey", *KINDS[kind], "-out", f"{base}.key")
         openssl("req", "-new", "-key", f"{base}.key", "-subj", f"/CN={name}", "-addext",
-                "subjectAltName=IP:127.0.0.1", "-out", f"{base}.csr")
+                f"subjectAltName=IP:{address}", "-out", f"{base}.csr")
         openssl("x509", "-req", "-in", f"{base}.csr", "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial",
                 "-copy_extensions", "copy", "-days", days, "-out", f"{base}.pem")
         lend(f"{base}.key", group)
