@@ -58,6 +58,7 @@ struct waiting {
 };
 
 static struct waiting waiting[CONNECT_PROXY_WAITING_MAX];
+static size_t places;	     /* behind these, all of waiting[] are free */
 static uint64_t own_network; /* cookie of the sandbox's network namespace */
 static bool host;	     /* that of the host is used */
 static bool landlocked;	     /* CALL_PROXY_LANDLOCK_FD is a ruleset */
@@ -427,10 +428,15 @@ new_call(uint64_t id, pid_t pid, const struct seccomp_data *data)
 static struct waiting *
 free_place(void)
 {
-	for (size_t i = 0; i < nitems(waiting); i++)
-		if (waiting[i].id == 0)
-			return &waiting[i];
-	return NULL;
+	size_t i = 0;
+
+	while (i < places && waiting[i].id != 0)
+		i++;
+	if (i == nitems(waiting))
+		return NULL;
+	if (i == places)
+		places++;
+	return &waiting[i];
 }
 
 void
@@ -460,7 +466,7 @@ connect_proxy_watch(struct pollfd pfds[CONNECT_PROXY_WAITING_MAX])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < nitems(waiting); i++)
+	for (size_t i = 0; i < places; i++)
 		if (waiting[i].id != 0 && !waiting[i].local)
 			pfds[n++] = (struct pollfd){ .fd = waiting[i].fd,
 				.events = POLLOUT };
@@ -483,7 +489,7 @@ connect_proxy_look(connect_proxy_answer *answer)
 {
 	int pause = -1;
 
-	for (size_t i = 0; i < nitems(waiting); i++) {
+	for (size_t i = 0; i < places; i++) {
 		struct waiting *w = &waiting[i];
 		int err;
 
@@ -498,6 +504,8 @@ connect_proxy_look(connect_proxy_answer *answer)
 		}
 		finish(w, err, answer);
 	}
+	while (places > 0 && waiting[places - 1].id == 0)
+		places--;
 	return pause;
 }
 
