@@ -486,8 +486,17 @@ def test_a_private_tmp_is_its_own(configured, user, place):
     client = server.ready()
     for network in NETWORKS:
         assert Shell(client, workspace_write(place, network=network), place)(
-            python('s = bind("/tmp/s"); connect("/tmp/s"); print(os.listdir("/tmp"))')) == "['s']\n"
+            python('s = bind("/tmp/s"); connect("/tmp/s"); print(os.listdir("/tmp")); os.unlink("/tmp/s")')) == "['s']\n"
+        if shutil.which("dbus-run-session"):
+            assert "org.freedesktop.DBus" in Shell(client, workspace_write(place, network=network), place)(
+                "dbus-run-session -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames")
     client.drop()
+
+
+@needs("dbus-run-session")
+def test_what_wants_tmp_itself_says_why(shell):
+    r = shell.run("dbus-run-session -- true")
+    assert r.code != 0 and 'Failed to bind socket "/tmp/dbus-' in r.stderr and "Permission denied" in r.stderr and r.denied, r.stderr
 
 
 def test_the_socket_of_execd_ctl_is_hidden(user, server, shell):
