@@ -102,7 +102,8 @@ def test_its_time_is_over(kept):
     c = s.ready(sessionKeep={"keepMs": 300})
     c.drop()
     s.wait_log(f"session {c.session_id[:8]}: kept for 0 s without a client, ending it")
-    assert s.connect().error("initialize", {"clientName": "x", "resumeSessionId": c.session_id})[0] == -32600
+    assert s.connect().error("initialize", {"clientName": "x", "resumeSessionId": c.session_id}) == (
+        -32600, f"unknown session id {c.session_id}: kept for 0 s without a client")
     poll(lambda: ctl.json("status")["sessions"]["kept"] == 0, what="place of a kept session")
 
 

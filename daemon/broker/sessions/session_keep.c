@@ -76,6 +76,22 @@ session_keep_unlink(struct registry *r, struct session *s)
 		TAILQ_REMOVE(&r->detached, s, link);
 }
 
+/* Whoever comes too late is told. */
+static void
+end_kept(struct broker *m, struct session *s, int64_t now)
+{
+	char reason[64];
+
+	snprintf(reason, sizeof(reason), "kept for %lld s without a client",
+	    (long long)(now - s->detached_ms) / 1000);
+	if (session_may_log(s))
+		log_info(
+		    "session %.*s: %s, ending it", ID_LOG_CHARS, s->id, reason);
+	session_end_reason(s, reason);
+	session_ended_note(s);
+	session_terminate(m, s);
+}
+
 int64_t
 session_keep_expire(struct broker *m, int64_t now)
 {
@@ -84,12 +100,7 @@ session_keep_expire(struct broker *m, int64_t now)
 	while ((s = TAILQ_FIRST(&m->sessions->kept)) != NULL) {
 		if (s->keep.until_ms > now)
 			return s->keep.until_ms;
-		if (session_may_log(s))
-			log_info("session %.*s: kept for %lld s without a "
-				 "client, ending it",
-			    ID_LOG_CHARS, s->id,
-			    (long long)(now - s->detached_ms) / 1000);
-		session_terminate(m, s);
+		end_kept(m, s, now);
 	}
 	return -1;
 }
