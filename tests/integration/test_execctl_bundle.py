@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: ISC
 """execctl cp of many small files: as one stream, and no difference to be seen but the time."""
+import asyncio
+import base64
+import io
 import json
 import os
 import pathlib
@@ -7,8 +10,11 @@ import re
 import signal
 import stat
 import subprocess
+import tarfile
+import threading
 
 import pytest
+import websockets
 from conftest import ROOT, more_rounds, poll
 from execctl import Execctl, Proxy
 from test_execctl_trees import facts
@@ -275,6 +281,106 @@ def test_a_connection_that_is_lost_for_good(proxy, directory, here, there):
     out, err = p.communicate(timeout=60)
     assert p.returncode == 254 and b"may be left there, incomplete" in err and b"could not be resumed" in err, err
     assert err.count(b"\n") < 6 and not (there / "tree").exists()
+
+
+def fake(directory, answer, *arguments):
+    """Runs execctl against a server that sends what answer(method, params, id) returns: pairs of an id and a result, or
+    of a notification's name and its params."""
+    ready, state = threading.Event(), {}
+
+    async def serve(ws):
+        async for text in ws:
+            m = json.loads(text)
+            if "id" in m:
+                result = answer(m["method"], m.get("params"), m["id"])
+                for id, r in result:
+                    await ws.send(json.dumps({"method": id, "params": r} if isinstance(id, str) else
+                                             {"id": id, "result": r}))
+
+    async def main():
+        state["loop"], state["stop"] = asyncio.get_running_loop(), asyncio.Event()
+        async with websockets.serve(serve, "127.0.0.1", 0) as s:
+            state["port"] = s.sockets[0].getsockname()[1]
+            ready.set()
+            await state["stop"].wait()
+
+    t = threading.Thread(target=lambda: asyncio.run(main()))
+    t.start()
+    assert ready.wait(10)
+    try:
+        return Execctl(directory, f"ws://127.0.0.1:{state['port']}")(*arguments)
+    finally:
+        state["loop"].call_soon_threadsafe(state["stop"].set)
+        t.join(10)
+
+
+def entry(name, file):
+    return {"fileName": name, "path": f"file:///x/d/{name}", "isDirectory": not file, "isFile": file, "isSymlink": False,
+            "size": 1, "modifiedAtMs": 0, "mode": 0o755, "linkTarget": None}
+
+
+def archive(*members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as t:
+        for name, type, data in members:
+            m = tarfile.TarInfo(name)
+            m.type, m.size, m.linkname = type, len(data), "/etc"
+            t.addfile(m, io.BytesIO(data))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("bad", [
+    archive(("../escaped", tarfile.REGTYPE, b"bad")), archive(("/tmp/escaped", tarfile.REGTYPE, b"bad")),
+    archive(("./f0/../../escaped", tarfile.REGTYPE, b"bad")), archive(("./f3", tarfile.SYMTYPE, b"")),
+    archive(("./f3", tarfile.CHRTYPE, b"")), archive(("./f2", tarfile.REGTYPE, b"bad"), ("./f2", tarfile.REGTYPE, b"bad")),
+    archive(("./f5", tarfile.REGTYPE, b"bad"), ("./f4", tarfile.REGTYPE, b"bad")), archive(("n" * 9000, b"0", b"bad")),
+    b"no archive" * 200, archive(("./f9", tarfile.REGTYPE, b"b" * 5000))[:2000], b""])
+def test_a_hostile_stream_makes_nothing_but_what_was_asked_for(directory, here, bad):
+    names = [f"f{i}" for i in range(40)]
+    can = {"fsDetails": True, "processCloseStdin": True}
+
+    def answer(method, params, id):
+        if method == "initialize":
+            return [(id, {"sessionId": "s", "environmentInfo": {"shell": {"name": "sh", "path": "/bin/sh"},
+                                                                "capabilities": can}})]
+        if method == "fs/getMetadata":
+            return [(id, {**entry("d", params["path"].rpartition("/")[2] in names), "createdAtMs": 0})]
+        if method == "fs/readDirectory":
+            return [(id, {"entries": [entry(n, True) for n in names]})]
+        if method == "process/start":
+            p = {"processId": params["processId"]}
+            chunk = base64.b64encode(archive(("./f0", tarfile.REGTYPE, b"x"))[:1024] + bad).decode()
+            return [(id, {**p, "sandboxType": "none"}),
+                    ("process/output", {**p, "seq": 1, "stream": "stdout", "chunk": chunk}),
+                    ("process/exited", {**p, "seq": 2, "exitCode": 0, "sandboxDenied": False}),
+                    ("process/closed", {**p, "seq": 3})]
+        return [(id, {"chunk": "eA==", "eof": True} if method == "fs/readBlock" else
+                 {"status": "accepted"} if method == "process/write" else {"running": False})]
+
+    r = fake(directory, answer, "--verbose", "cp", "-r", ":/x/d", here)
+    assert sorted(p.name for p in (here / "d").iterdir()) == sorted(names) and r.code == 0, r
+    assert all(stat.S_ISREG(p.lstat().st_mode) and p.read_bytes() in (b"x", b"bad") for p in (here / "d").iterdir())
+    assert os.listdir(here) == ["d"] and not (directory / "escaped").exists() and not os.path.exists("/tmp/escaped")
+
+
+def test_lists_are_asked_for_ahead(directory, here):
+    """The server answers for no directory before it was asked for all: it may be far away."""
+    names, held = [f"d{i}" for i in range(8)], []
+
+    def answer(method, params, id):
+        if method == "initialize":
+            return [(id, {"sessionId": "s", "environmentInfo": {"shell": {"name": "sh", "path": "/bin/sh"}}})]
+        if method == "fs/getMetadata":
+            return [(id, {**entry("d", False), "createdAtMs": 0})]
+        if method == "fs/readDirectory" and params["path"].endswith("/x/d"):
+            return [(id, {"entries": [entry(n, False) for n in names]})]
+        if method == "fs/readDirectory":
+            held.append(id)
+            return [(i, {"entries": [entry("f", True)]}) for i in held] if len(held) == len(names) else []
+        return [(id, {"chunk": "eA==", "eof": True} if method == "fs/readBlock" else {})]
+
+    r = fake(directory, answer, "cp", "-r", ":/x/d", here)
+    assert r.code == 0 and [(here / f"d/{n}/f").read_text() for n in names] == ["x"] * 8, r
 
 
 def test_an_interruption_leaves_nothing(ctl, here, there):

@@ -132,6 +132,7 @@ struct remote_entry {
 	bool detailed;
 	uint64_t size; /* with details */
 	struct facts facts;
+	struct listing *ahead; /* of copy_tree.c; owned; or NULL */
 };
 
 struct remote_directory {

@@ -18,6 +18,7 @@
 #include "utf8.h"
 
 #define DEPTH_MAX 256 /* of the server's directories */
+#define AHEAD_MAX 16  /* lists that are asked for ahead, at each depth */
 
 /* --- To the server ------------------------------------------------------ */
 
@@ -341,41 +342,92 @@ by_name(const void *a, const void *b)
 	return strcmp(ea->name, eb->name);
 }
 
-/* Asks for the list. On failure returns false with a message in *why, which the
- * caller frees. */
-static bool
-list_remote(
-    struct copy *c, const char *path, struct remote_directory *d, char **why)
-{
-	const struct json_value *list;
-	struct json_text t;
-	struct reply r;
+/* The answer to fs/readDirectory, which may still be under way. */
+struct listing {
+	struct copy *copy;
+	char *path; /* owned */
+	bool done, there;
+	bool dropped; /* nobody waits for it any more */
+	char *why;    /* owned; why there is no list */
+	struct remote_directory d;
+};
 
-	params_begin(&t, "path", path);
-	json_key_bool(&t.w, "details", true);
-	call(c->ctl, "fs/readDirectory", &t, EXECD_REPEAT, &r);
-	if (r.code != 0)
-		*why = xstrdup(r.message);
-	list = json_get(r.result, "entries");
-	d->entries = xcalloc(list ? list->count : 0, sizeof(*d->entries));
+static void
+listing_free(struct listing *l)
+{
+	remote_directory_clear(&l->d);
+	free(l->path);
+	free(l->why);
+	free(l);
+}
+
+/* NULL is allowed. */
+static void
+listing_drop(struct listing *l)
+{
+	if (l != NULL && l->done)
+		listing_free(l);
+	else if (l != NULL)
+		l->dropped = true;
+}
+
+static void
+listed(void *arg, const struct execd_answer *a)
+{
+	const struct json_value *list = json_get(a->result, "entries");
+	struct listing *l = arg;
+
+	l->done = true;
+	if (l->dropped) {
+		listing_free(l);
+		return;
+	}
+	l->there = list != NULL;
+	if (a->code != 0)
+		l->why = xstrdup(a->message);
+	l->d.entries = xcalloc(list ? list->count : 0, sizeof(*l->d.entries));
 	for (const struct json_value *v = execd_json_first(list); v;
 	     v = v->next)
-		take_entry(c, d, path, v);
-	reply_clear(&r);
-	return list != NULL;
+		take_entry(l->copy, &l->d, l->path, v);
+}
+
+static struct listing *
+listing_new(struct copy *c, const char *path)
+{
+	struct listing *l = xcalloc(1, sizeof(*l));
+	struct json_text t;
+
+	l->copy = c;
+	l->path = xstrdup(path);
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "details", true);
+	ask(c->ctl, "fs/readDirectory", &t, listed, l);
+	return l;
+}
+
+/* This ends: the client answers all requests before it is over. */
+static bool
+listing_wait(struct listing *l)
+{
+	while (!l->done)
+		loop_once(l->copy->ctl);
+	return l->there;
 }
 
 bool
 remote_directory_list(
     struct copy *c, const char *path, struct remote_directory *d)
 {
-	_cleanup_free_ char *why = NULL;
+	struct listing *l = listing_new(c, path);
+	bool there = listing_wait(l);
 
-	if (!list_remote(c, path, d, &why))
-		return false;
+	d->entries = l->d.entries;
+	d->n = l->d.n;
+	l->d = (struct remote_directory){ 0 };
+	listing_free(l);
 	if (d->n > 1)
 		qsort(d->entries, d->n, sizeof(*d->entries), by_name);
-	return true;
+	return there;
 }
 
 const struct remote_entry *
@@ -392,23 +444,11 @@ void
 remote_directory_clear(struct remote_directory *d)
 {
 	for (size_t i = 0; i < d->n; i++) {
+		listing_drop(d->entries[i].ahead);
 		free(d->entries[i].name);
 		free(d->entries[i].target);
 	}
 	free(d->entries);
-}
-
-static bool
-read_remote(struct copy *c, const char *path, struct remote_directory *d)
-{
-	_cleanup_free_ char *why = NULL;
-	bool listed;
-
-	*d = (struct remote_directory){ 0 };
-	listed = list_remote(c, path, d, &why);
-	if (why != NULL)
-		copy_failed(c, path, why);
-	return listed;
 }
 
 /* A server without details must be asked about each path. */
@@ -425,8 +465,8 @@ ask_details(struct copy *c, struct remote_entry *e, const char *path)
 	reply_clear(&r);
 }
 
-static void download_directory(struct copy *c, const char *from, const char *to,
-    const struct facts *facts, int depth);
+static void download_directory(struct copy *c, struct listing *l,
+    const char *to, const struct facts *facts, int depth);
 
 /* Makes a link at the end of the copy. It is not followed, because links to
  * directories can form circles. Links to files are copied as files instead. */
@@ -442,6 +482,43 @@ download_link(struct copy *c, const struct remote_entry *e, const char *from,
 			? "a link whose text is not UTF-8"
 			: "a link to a directory, and this server does not "
 			  "report where links lead");
+}
+
+static bool
+is_descended(const struct remote_entry *e)
+{
+	return e->directory && !e->link && !e->file && e->detailed;
+}
+
+/* Asks for the lists of the directories that come next, so that the copy does
+ * not wait for each of them in turn. *next is the first that was not looked at.
+ */
+static void
+look_ahead(struct copy *c, struct listing *l, size_t at, size_t *next)
+{
+	size_t under_way = 0;
+
+	for (size_t i = at; i < *next; i++)
+		under_way += l->d.entries[i].ahead != NULL;
+	for (; *next < l->d.n && under_way < AHEAD_MAX; (*next)++) {
+		struct remote_entry *e = &l->d.entries[*next];
+		_cleanup_free_ char *path = NULL;
+
+		if (!is_descended(e))
+			continue;
+		path = xasprintf("%s/%s", l->path, e->name);
+		e->ahead = listing_new(c, path);
+		under_way++;
+	}
+}
+
+static struct listing *
+take_ahead(struct copy *c, struct remote_entry *e, const char *path)
+{
+	struct listing *l = e->ahead;
+
+	e->ahead = NULL;
+	return l != NULL ? l : listing_new(c, path);
 }
 
 static void
@@ -463,7 +540,8 @@ download_entry(struct copy *c, struct remote_entry *e, const char *from,
 	else if (!e->directory)
 		copy_skipped(c, source, "neither a file nor a directory");
 	else
-		download_directory(c, source, target, &e->facts, depth + 1);
+		download_directory(
+		    c, take_ahead(c, e, source), target, &e->facts, depth + 1);
 }
 
 /* Makes a directory. Its owner keeps full access during the copy. Below the top
@@ -493,23 +571,35 @@ make_local(struct copy *c, const char *path, const struct facts *f, int depth)
 }
 
 static void
-download_directory(struct copy *c, const char *from, const char *to,
-    const struct facts *facts, int depth)
+download_entries(struct copy *c, struct listing *l, const char *to, int depth)
 {
-	struct remote_directory d;
+	size_t next = 0;
 
-	if (depth > DEPTH_MAX) {
-		copy_failed(c, from,
-		    "more than 256 directories inside each "
-		    "other");
+	if (!listing_wait(l)) {
+		if (l->why != NULL)
+			copy_failed(c, l->path, l->why);
 		return;
 	}
-	if (!make_local(c, to, facts, depth))
-		return;
-	if (read_remote(c, from, &d))
-		for (size_t i = 0; i < d.n && !c->stop; i++)
-			download_entry(c, &d.entries[i], from, to, depth);
-	remote_directory_clear(&d);
+	for (size_t i = 0; i < l->d.n && !c->stop; i++) {
+		if (next <= i)
+			next = i;
+		if (is_descended(&l->d.entries[i]))
+			look_ahead(c, l, i, &next);
+		download_entry(c, &l->d.entries[i], l->path, to, depth);
+	}
+}
+
+/* Takes the list over. */
+static void
+download_directory(struct copy *c, struct listing *l, const char *to,
+    const struct facts *facts, int depth)
+{
+	if (depth > DEPTH_MAX)
+		copy_failed(
+		    c, l->path, "more than 256 directories inside each other");
+	else if (make_local(c, to, facts, depth))
+		download_entries(c, l, to, depth);
+	listing_drop(l);
 }
 
 void
@@ -517,7 +607,7 @@ copy_download_tree(
     struct copy *c, const char *from, const char *to, const struct facts *facts)
 {
 	c->unbundle = unbundle_new(c, from);
-	download_directory(c, from, to, facts, 0);
+	download_directory(c, listing_new(c, from), to, facts, 0);
 	if (c->unbundle != NULL)
 		unbundle_end(c->unbundle);
 	c->unbundle = NULL;
