@@ -82,7 +82,7 @@ ask_service(void)
 	buf_clear(&answer);
 	if (err == 0)
 		printf(
-		    "An execd runs here (%s), and was asked about the groups "
+		    "         An execd runs here (%s), and was asked about the groups "
 		    "of its sessions.\n",
 		    path);
 	else if (err != -ENOENT)

@@ -10,6 +10,10 @@
 . ./lib.bash
 
 cd /srv/execd || exit 1
+for name in _execd _execd-broker; do # as scripts/deps
+	id $name >/dev/null 2>&1 || useradd --system --no-create-home \
+		--home-dir /nonexistent --shell /usr/sbin/nologin $name
+done
 export EXECD_BUILD=/srv/execd/build-system PYTHONDONTWRITEBYTECODE=1
 [ -n "${EXECD_SUITE:-}" ] || EXECD_SUITE=$(basename -s .py -a tests/integration/test_*.py tests/sandbox/test_*.py)
 for name in $EXECD_SUITE; do
