@@ -45,6 +45,7 @@ broker_leave(struct broker *m)
 	m->exit_code = EXIT_STOPPED;
 	session_spare_drop_all(m);
 	frontend_stop(m);
+	m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
 }
 
 /* If the sessions belong to root's execd in another unit, only this broker
@@ -234,6 +235,9 @@ is_over(struct broker *m)
 		return false;
 	if (m->frontend->pid == 0)
 		return true;
+	if (m->frontend->control.fd >= 0 && m->leaving &&
+	    now_ms() < m->frontend->restart_ms)
+		return false; /* it ends when its last client has a session */
 	if (m->frontend->control.fd >= 0) {
 		if (!m->leaving)
 			frontend_stop(m);
@@ -299,7 +303,7 @@ watch_relay(struct broker *m)
 static int
 next_timeout(struct broker *m, int64_t now, int64_t deadline)
 {
-	bool waiting = m->stopping ? m->frontend->control.fd < 0
+	bool waiting = m->stopping ? m->leaving || m->frontend->control.fd < 0
 				   : m->frontend->state == FRONTEND_DOWN &&
 					 session_adopt_expire(m, now) < 0;
 

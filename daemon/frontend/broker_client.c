@@ -263,6 +263,24 @@ on_probe(struct broker_event *e)
 	return 0;
 }
 
+/* The next broker's front-end takes the listeners over, and who connects now
+ * waits for it. Who came before gets his session here. */
+static int
+on_leave(struct broker_event *e)
+{
+	frontend_leaves = true;
+	listener_rest();
+	connection_end_all();
+	return 0;
+}
+
+bool
+broker_may_leave(void)
+{
+	return frontend_leaves && connection_all_told() &&
+	       admission_waiting() == 0 && proxied_count() == 0;
+}
+
 static int
 on_ping(struct broker_event *e)
 {
@@ -296,6 +314,7 @@ static const struct event_row {
 	{ BROKER_EV_DRAIN, 0, on_drain },
 	{ BROKER_EV_LOAD, 0, on_load },
 	{ BROKER_EV_STOP, 0, on_stop },
+	{ BROKER_EV_LEAVE, 0, on_leave },
 	{ BROKER_EV_PING, 0, on_ping },
 	{ BROKER_EV_PROBE, 0, on_probe },
 	{ BROKER_EV_IDLE, 0, on_idle },
@@ -342,6 +361,8 @@ control_cb(evutil_socket_t fd, short what, void *arg)
 			if (n < 0)
 				log_error((int)n, "control channel");
 			connection_return_all();
+			if (frontend_leaves)
+				connection_end_late();
 			event_base_loopbreak(base);
 			return;
 		}

@@ -32,6 +32,10 @@ void listener_take_stdio(const struct offer *offer);
 /* Closes all listeners, so that no connection comes in any more. */
 void listener_close_all(void);
 
+/* Accepts nobody any more. Who was accepted and waits is let in all the
+ * same. */
+void listener_rest(void);
+
 /* Accepts everybody who waits. Returns true if there is no connection then, and
  * nobody waits to be admitted. */
 bool listener_is_idle(void);
@@ -62,6 +66,9 @@ void broker_wait_configure(struct offer *offer);
 
 /* Handles the control channel in the event loop from now on. */
 void broker_watch(void);
+
+/* Returns true if another front-end takes over and nobody waits here. */
+bool broker_may_leave(void);
 
 /* --- confine.c ---------------------------------------------------------- */
 

@@ -325,6 +325,13 @@ listener_take_stdio(const struct offer *o)
 }
 
 void
+listener_rest(void)
+{
+	for (size_t i = 0; i < count; i++)
+		event_del(&listeners[i].event);
+}
+
+void
 listener_close_all(void)
 {
 	while (count > 0) {

@@ -93,7 +93,7 @@ main(int argc, char **argv)
 	broker_ready(&ready);
 	listener_take_stdio(&offer);
 	code_pages_give_back();
-	while (!event_base_got_break(base)) {
+	while (!event_base_got_break(base) && !broker_may_leave()) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");
 		connection_reap();

@@ -484,8 +484,7 @@ broker_signal(int sig)
 {
 	bool ready =
 	    root.serving.pid > 0 && (root.serving.state & BROKER_READY);
-	/* Sessions have their time, which a broker knows. Without a broker a
-	 * second SIGTERM ends everything. */
+	/* Without a broker, who knows the drain, a second one ends all. */
 	bool ending = sig == SIGTERM && root.served && root.listener < 0 &&
 		      (ready || !root.ending);
 	pid_t pid = broker_any();

@@ -158,16 +158,15 @@ take_signals(int fd)
 {
 	struct signalfd_siginfo info;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_signo == SIGCHLD) {
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		hear(&root.serving); /* it may have said that it serves */
+		if (info.ssi_signo == SIGCHLD)
 			reap();
-		} else if (info.ssi_signo == SIGUSR2) {
+		else if (info.ssi_signo == SIGUSR2)
 			reexec_ask();
-		} else {
-			/* It may have said that it serves. */
-			hear(&root.serving);
+		else
 			broker_signal((int)info.ssi_signo);
-		}
+	}
 }
 
 /* --- the loop ------------------------------------------------------------ */
@@ -203,10 +202,8 @@ serve(int signals)
 		    (poll(ready, nitems(ready), timeout) < 0 && errno != EINTR))
 			break;
 		take_signals(signals);
-		if (ready[1].revents != 0)
-			hear(&root.serving);
-		if (ready[4].revents != 0)
-			hear(&root.next);
+		hear(&root.serving);
+		hear(&root.next);
 		if (ready[3].revents != 0)
 			broker_accept();
 		dispose_reap(); /* no signal comes of their end */

@@ -34,6 +34,9 @@ enum control_type {
 	BROKER_EV_RELOAD = 5,	 /* control_configure; replaces the last one */
 	BROKER_EV_DRAIN = 7,	 /* control_drain: new sessions or none */
 	BROKER_EV_STOP = 9,	 /* no fields; tell all clients and end */
+	BROKER_EV_LEAVE = 35,	 /* no fields; another broker takes over: tell
+				  * clients that have a session, let others have
+				  * theirs, and end */
 	BROKER_EV_LISTENER = 11, /* control_listener + its fds */
 	BROKER_EV_LOAD = 29,	 /* control_load; when it has changed */
 	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */

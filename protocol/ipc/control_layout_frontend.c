@@ -204,6 +204,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(BROKER_EV_LOAD, load_fields),
 	LAYOUT(BROKER_EV_END, runner_exited_fields),
 	EMPTY(BROKER_EV_STOP),
+	EMPTY(BROKER_EV_LEAVE),
 	LAYOUT(BROKER_EV_LISTENER, listener_fields),
 	FIRST_LAYOUT(BROKER_REQ_READY, ready_fields),
 	LAYOUT(BROKER_REQ_AUTHENTICATE, authenticate_fields),

@@ -25,6 +25,7 @@ static const struct {
 	{ BROKER_EV_DRAIN, sizeof(struct control_drain) },
 	{ BROKER_EV_LOAD, sizeof(struct control_load) },
 	{ BROKER_EV_STOP, 0 },
+	{ BROKER_EV_LEAVE, 0 },
 	{ BROKER_EV_END, sizeof(struct control_runner_exited) },
 	{ BROKER_EV_LISTENER, sizeof(struct control_listener) },
 	{ BROKER_REQ_READY, sizeof(struct control_ready) },

@@ -171,7 +171,7 @@ answer_authenticate(struct broker *m, struct request *q)
 	if (l != NULL && take_peer(l, *q->fd, &peer) < 0)
 		return -EBADMSG;
 	check_cert_verdict(m, a);
-	if (l == NULL || m->stopping ||
+	if (l == NULL || (m->stopping && !m->leaving) ||
 	    f->grants.count >= m->conf->limits.frontend.max_connections)
 		v = VERDICT_BUSY; /* a reload closed it meanwhile */
 	else

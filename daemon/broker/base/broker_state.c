@@ -15,7 +15,8 @@ broker_is_going(const struct broker *m)
 const char *
 drain_reason(const struct broker *m)
 {
-	if (m->stopping || m->draining)
+	/* A broker that leaves serves whom its front-end has let in. */
+	if ((m->stopping && !m->leaving) || m->draining)
 		return "the server is shutting down";
 	return m->drain.drained && m->drain.notice_until_ms == 0
 		   ? "the server takes no new sessions: it is "

@@ -146,7 +146,7 @@ session_spare_want(struct broker *m, struct identity *identity)
 {
 	struct spare *slot;
 
-	if (m->stdio || drain_reason(m) != NULL ||
+	if (m->stdio || m->leaving || drain_reason(m) != NULL ||
 	    !conf_has_identity(m->conf, identity))
 		return;
 	if (m->root)

@@ -410,7 +410,8 @@ frontend_drain(struct broker *m)
 void
 frontend_stop(struct broker *m)
 {
-	frontend_send(m->frontend, BROKER_EV_STOP, NULL, -1);
+	frontend_send(m->frontend,
+	    m->leaving ? BROKER_EV_LEAVE : BROKER_EV_STOP, NULL, -1);
 }
 
 void

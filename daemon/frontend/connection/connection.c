@@ -366,15 +366,66 @@ all_connections(void)
 	return all;
 }
 
-void
-connection_end_all(void)
+/* A client that is told so can resume. */
+static void
+end_one(struct connection *c)
+{
+	connection_close(c, WEBSOCKET_CLOSE_GOING_AWAY,
+	    frontend_leaves ? "the server is reloading: resume the session"
+			    : "the server is stopping");
+}
+
+static void
+end_if(bool (*ends)(const struct connection *c))
 {
 	size_t n = connections.count;
 	_cleanup_free_ struct connection **all = all_connections();
 
 	for (size_t i = 0; i < n; i++)
-		connection_close(all[i], WEBSOCKET_CLOSE_GOING_AWAY,
-		    "the server is stopping");
+		if (ends(all[i]))
+			end_one(all[i]);
+}
+
+static bool
+has_session(const struct connection *c)
+{
+	return !frontend_leaves || c->state == CONN_ATTACHED;
+}
+
+static bool
+is_late(const struct connection *c)
+{
+	return c->state >= CONN_OPEN;
+}
+
+void
+connection_end_all(void)
+{
+	end_if(has_session);
+}
+
+void
+connection_end_late(void)
+{
+	end_if(is_late);
+}
+
+static void
+untold_visit(struct table_node *node, void *arg)
+{
+	bool *all = arg;
+
+	*all &=
+	    TABLE_OBJECT(node, struct connection, node)->state >= CONN_CLOSING;
+}
+
+bool
+connection_all_told(void)
+{
+	bool all = true;
+
+	table_each(&connections, untold_visit, &all);
+	return all;
 }
 
 void
@@ -488,7 +539,10 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	}
 	switch (c->state) {
 	case CONN_ATTACHED:
-		connection_look(c);
+		if (frontend_leaves)
+			end_one(c);
+		else
+			connection_look(c);
 		break;
 	case CONN_CLOSING:
 		connection_client_gone(c);

@@ -253,8 +253,15 @@ void connection_leave_slot(struct connection *c);
 /* Adds a penalty to its source. */
 void connection_penalise(struct connection *c, enum offence offence);
 
-/* Closes all connections and tells their clients. */
+/* Closes all connections and tells their clients; while the front-end leaves,
+ * only those that have a session. */
 void connection_end_all(void);
+
+/* The time of a front-end that leaves is over: tells the other clients. */
+void connection_end_late(void);
+
+/* Returns true if every client was told. */
+bool connection_all_told(void);
 
 /* The broker has ended: closes the connections that were reclaimed. */
 void connection_return_all(void);

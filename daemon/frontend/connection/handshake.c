@@ -603,9 +603,11 @@ handshake_started(struct connection *c)
 	metrics_initialized((uint64_t)(now_ms() - c->start.asked_ms) * 1000);
 	connection_to_attached(c);
 	/* A runner pings its client itself. A client that was reclaimed or has
-	 * hung up keeps the timer that it has. */
+	 * hung up keeps the timer that it has. While the front-end leaves, the
+	 * client is told so when its answer was passed on. */
 	if (!handoff_waits(c))
-		connection_timer(c, connection_is_stdio(c) || c->handoff != NULL
+		connection_timer(c, frontend_leaves ? 1
+				    : connection_is_stdio(c) || c->handoff
 					? 0
 					: config.ping_interval_ms);
 }

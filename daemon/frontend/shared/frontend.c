@@ -8,3 +8,4 @@ struct event_base *base;
 struct frontend_limits config;
 uint8_t scratch[SCRATCH_BYTES];
 enum drain_reason frontend_drain;
+bool frontend_leaves;

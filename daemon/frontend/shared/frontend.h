@@ -29,6 +29,7 @@ struct event_base;
 
 extern struct event_base *base;
 extern enum drain_reason frontend_drain; /* why no new session may be opened */
+extern bool frontend_leaves;		 /* another front-end takes over */
 extern struct frontend_limits config;	 /* [limits] of execd.conf(5) */
 extern uint8_t scratch[SCRATCH_BYTES];
 
