@@ -129,6 +129,7 @@ load_configuration(struct broker *m)
 	if (m->conf == NULL || !m->options->print)
 		return code;
 	conf_fill_sandbox(m->conf);
+	m->conf->limits.max_kept_sessions = session_keep_places(m);
 	buf_init(&text, SIZE_MAX);
 	conf_print(m->conf, &text);
 	fwrite(text.data, 1, text.len, stdout);

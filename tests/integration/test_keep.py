@@ -8,6 +8,7 @@ import signal
 import pytest
 from conftest import ROOT, kill, pids_with, poll
 from test_audit import events
+from test_config import check
 from test_ctl import Ctl
 from test_listeners import get
 from test_metrics import lint
@@ -159,6 +160,13 @@ def test_at_the_limit_nobody_is_thrown_out(kept, user):
 def test_how_many(kept, limit, places):
     s, ctl = kept(limit)
     assert ctl.json("status")["sessions"]["maxKept"] == places
+
+
+def test_the_values_in_force_are_shown(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(text(user, "max-sessions = 10"))
+    code, out, err = check(mode, user, path, "-T")
+    assert code == 0 and "\nmax-kept-sessions = 3\n" in out and "\nmax-detached-ttl = 24h\n" in out, out + err
 
 
 def test_how_long(kept, spawn, mode):
