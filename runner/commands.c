@@ -28,6 +28,7 @@
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
+#include "own_ports.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "redact.h"
@@ -64,6 +65,13 @@ static char **base_env;
 static uint32_t recordings;	   /* how many were requested so far */
 static struct control_token token; /* of the client; for the next broker */
 static heap_aligned uint8_t packet_in[CONTROL_MESSAGE_MAX];
+/* Whole pages, which are given back; on the stack they would stay for ever. */
+static heap_aligned union {
+	struct sandbox_limits limits;
+	uint8_t pages[8 * HEAP_PAGE_BYTES];
+} limits_in;
+_Static_assert(sizeof(limits_in) == sizeof(limits_in.pages),
+    "nothing else lies in the pages of the limits");
 
 /* Ends the session and the program. */
 static void __attribute__((noreturn)) end_runner(void)
@@ -217,20 +225,42 @@ take_audit_state(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
-	struct sandbox_limits l;
+	struct sandbox_limits *l = &limits_in.limits;
 
 	if (nfds != 0 ||
-	    control_get(packet, len, RUNNER_COMMAND_SANDBOX, &l) < 0 ||
-	    l.max_profile > SANDBOX_PROFILE_FULL ||
-	    l.unix_sockets > SANDBOX_UNIX_ALLOW ||
-	    l.nested_git > SANDBOX_NESTED_HOOKS ||
-	    l.environment > SANDBOX_ENVIRONMENT_ALL ||
-	    l.tmp > SANDBOX_TMP_PRIVATE || l.tmpdir > SANDBOX_TMP_REQUEST ||
-	    l.network_connections == 0 ||
-	    l.network_connections > SANDBOX_NETWORK_CONNECTIONS_MAX)
+	    control_get(packet, len, RUNNER_COMMAND_SANDBOX, l) < 0 ||
+	    l->max_profile > SANDBOX_PROFILE_FULL ||
+	    l->unix_sockets > SANDBOX_UNIX_ALLOW ||
+	    l->nested_git > SANDBOX_NESTED_HOOKS ||
+	    l->environment > SANDBOX_ENVIRONMENT_ALL ||
+	    l->tmp > SANDBOX_TMP_PRIVATE || l->tmpdir > SANDBOX_TMP_REQUEST ||
+	    l->network_connections == 0 ||
+	    l->network_connections > SANDBOX_NETWORK_CONNECTIONS_MAX)
 		return -EBADMSG;
-	session_limit(&session, &l);
+	session_limit(&session, l);
 	state = RUNNER_READY;
+	return 0;
+}
+
+/* Nothing may run on that would not know them. */
+static void
+set_own_ports(const uint16_t ports[OWN_PORTS_MAX])
+{
+	int err = own_ports_set(session.own_ports, ports);
+
+	if (err < 0)
+		log_fatal_errno(err, "the table of execd's own ports");
+}
+
+static int
+take_own_ports(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+{
+	struct control_own_ports own;
+
+	if (nfds != 0 ||
+	    control_get(packet, len, RUNNER_COMMAND_OWN_PORTS, &own) < 0)
+		return -EBADMSG;
+	set_own_ports(own.ports);
 	return 0;
 }
 
@@ -395,6 +425,8 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, take_configure },
 	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, take_audit },
 	{ RUNNER_COMMAND_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
+	{ RUNNER_COMMAND_OWN_PORTS, RUNNER_READY | RUNNER_TERMINATING,
+	    take_own_ports },
 	{ RUNNER_COMMAND_AUDIT_STATE,
 	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
 	    take_audit_state },
@@ -547,7 +579,9 @@ commands_run(struct event_base *event_base, char **env)
 	prctl(PR_SET_DUMPABLE, 0);
 	heap_init(base);
 	heap_scratch(packet_in, sizeof(packet_in));
+	heap_scratch(&limits_in, sizeof(limits_in));
 	take_first();
+	heap_turn(); /* a spare runner may wait long for its next command */
 	for (;;) {
 		if (event_base_loop(base, EVLOOP_ONCE) < 0)
 			log_fatal("event loop failed");

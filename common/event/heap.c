@@ -25,7 +25,7 @@
  * (gap_min of mmap_base() in its arch/x86/mm/mmap.c). */
 #define STACK_REACH (64u << 20)
 
-#define SCRATCHES_MAX 4
+#define SCRATCHES_MAX 5
 
 /* Nobody who waits for a person's next key, or for the next command of a
  * program that thinks, notices the page faults that come after such a pause. */

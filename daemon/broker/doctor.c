@@ -38,6 +38,7 @@
 #include "frame.h"
 #include "landlock.h"
 #include "netproxy_message.h"
+#include "own_ports.h"
 #include "path_map.h"
 #include "program_paths.h"
 #include "programs.h"
@@ -263,16 +264,21 @@ start_netproxy(const struct patient *p)
 	char *none[] = { NULL };
 	char missing[PATH_MAX];
 	int program = programs_open_one(INSTALLED_NETPROXY, missing), pair[2];
+	int ports = own_ports_share();
 	pid_t pid;
 
-	errno = -program;
-	if (program < 0 ||
+	errno = program < 0 ? -program : -ports;
+	if (program < 0 || ports < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		give_up();
 	become_user(p);
 	pid = fork();
 	if (pid == 0) {
+		/* Neither of them may lie where the other belongs. */
+		pair[1] = fcntl(pair[1], F_DUPFD, OWN_PORTS_FD + 1);
+		ports = fcntl(ports, F_DUPFD, OWN_PORTS_FD + 1);
 		dup2(pair[1], CONTROL_FD);
+		dup2(ports, OWN_PORTS_FD);
 		execveat(program, "", argv, none, AT_EMPTY_PATH);
 		give_up();
 	}

@@ -75,6 +75,8 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_BYTES, sandbox_limits, of_identity),
 	FIELD(FIELD_BYTES, sandbox_limits, of_all),
 	FIELD(FIELD_BOOL, sandbox_limits, network_host),
+	FIELD(FIELD_BOOL, sandbox_limits, guards_ports),
+	FIELD(FIELD_BOOL, sandbox_limits, open_port),
 	FIELD(FIELD_BYTES, sandbox_limits, own_ports),
 	FIELD(FIELD_U32, sandbox_limits, network_connections),
 	FIELD(FIELD_U64, sandbox_limits, network_bytes),
@@ -86,6 +88,10 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_STRING, sandbox_limits, origins.network),
 	FIELD(FIELD_STRING, sandbox_limits, origins.write),
 	FIELD(FIELD_STRING, sandbox_limits, origins.roots),
+};
+
+static const struct field own_ports_fields[] = {
+	FIELD(FIELD_BYTES, control_own_ports, ports),
 };
 
 static const struct field identity_fields[] = {
@@ -267,6 +273,7 @@ static const struct control_layout rows[] = {
 	EMPTY(RUNNER_COMMAND_SEVERAL),
 	FIRST_LAYOUT(RUNNER_COMMAND_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_COMMAND_SANDBOX, sandbox_fields),
+	LAYOUT(RUNNER_COMMAND_OWN_PORTS, own_ports_fields),
 	LAYOUT(RUNNER_COMMAND_ATTACH, attach_fields),
 	LAYOUT(RUNNER_COMMAND_ATTACH_PROXIED, attach_fields),
 	LAYOUT(RUNNER_COMMAND_PROBE, probe_fields),

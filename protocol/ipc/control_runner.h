@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "control_limits.h"
+#include "sandbox_limits.h"
 
 struct control_session_config {
 	char session_id[CONTROL_SESSION_ID_MAX];
@@ -281,6 +282,11 @@ struct control_list {
 	bool incomplete; /* runners have not answered a new broker yet */
 	/* in the byte order of this machine */
 	struct control_listed sessions[CONTROL_LISTED_MAX];
+};
+
+/* The ports of a new broker, instead of those in sandbox_limits. */
+struct control_own_ports {
+	uint16_t ports[SANDBOX_OWN_PORTS_MAX]; /* TCP; 0: none */
 };
 
 struct control_attach {

@@ -23,11 +23,11 @@
 #define FRONTEND_VERSION 12
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
- * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,
- * of which an older runner is told nothing */
+ * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED, TOKEN
+ * and OWN_PORTS, of which an older runner is told nothing */
 #define RUNNER_VERSION 4
 #define RUNNER_OLDEST  1
-/* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */
+/* Below this a runner gets neither PROBE, ATTACH_PROXIED nor OWN_PORTS. */
 #define RUNNER_PROBES 4
 
 #endif

@@ -182,6 +182,7 @@ netproxy_reason_name(enum netproxy_reason r)
 		[NETPROXY_BAD_LIST] = "bad_list",
 		[NETPROXY_TOO_MANY_NAMES] = "too_many_names",
 		[NETPROXY_NOT_STARTED] = "proxy_not_started",
+		[NETPROXY_OWN_PORT] = "own_port",
 	};
 
 	return names[r];

@@ -65,6 +65,7 @@ enum netproxy_reason {
 	NETPROXY_BAD_LIST,   /* a pattern could not be read; nothing is open */
 	NETPROXY_TOO_MANY_NAMES, /* NETPROXY_NAMES_MAX */
 	NETPROXY_NOT_STARTED,	 /* by the runner: no execd-netproxy serves */
+	NETPROXY_OWN_PORT,	 /* a port of execd itself (own_ports.h) */
 	NETPROXY_REASONS
 };
 

@@ -109,11 +109,12 @@ struct sandbox_limits {
 	 */
 	bool network_host;
 	/*
-	 * TCP ports on which execd starts commands for whoever connects. A
-	 * command with the network of the host would leave its sandbox there.
-	 * 0: none, and none behind it.
+	 * Commands with the network of the host do not reach own_ports, nor
+	 * those of a reload. False where there can be none.
 	 */
-	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX];
+	bool guards_ports;
+	bool open_port; /* one of them lets in who shows nothing */
+	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX]; /* TCP; 0: none */
 	uint32_t network_connections; /* of each command with a list, at once */
 	uint64_t network_bytes;	      /* of each such command; 0: no limit */
 	struct sandbox_origins origins; /* named in refusals */

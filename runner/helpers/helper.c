@@ -24,6 +24,7 @@
 #include "log.h"
 #include "loop.h"
 #include "netproxy_message.h"
+#include "own_ports.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "sandbox.h"
@@ -355,6 +356,15 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	TABLE_OBJECT(w, struct helper, watch)->wait_status = wait_status;
 }
 
+/* Each connection of the helper is judged by them. */
+static bool
+place_own_ports(const struct session *s)
+{
+	return s->own_ports == OWN_PORTS_FD
+		   ? fcntl(OWN_PORTS_FD, F_SETFD, 0) == 0
+		   : dup2(s->own_ports, OWN_PORTS_FD) >= 0;
+}
+
 /*
  * The helper's child process. Never returns; runs in the runner's memory until
  * exec.
@@ -369,7 +379,8 @@ child(const struct session *s, enum helper_kind kind, int fd, char *const *env)
 	sigemptyset(&unblocked);
 	sigprocmask(SIG_SETMASK, &unblocked, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(fd, CONTROL_FD) < 0)
+	if (dup2(fd, CONTROL_FD) < 0 ||
+	    (kind != HELPER_FILES && !place_own_ports(s)))
 		_exit(127);
 	descriptors_restore();
 	if (kind == HELPER_HTTP)

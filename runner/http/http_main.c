@@ -8,6 +8,7 @@
 #include "crypto_memory.h"
 #include "http_exchange.h"
 #include "log.h"
+#include "own_ports.h"
 #include "request.h"
 #include "signals.h"
 
@@ -52,7 +53,7 @@ main(void)
 	prctl(PR_SET_NAME, "execd-http");
 	log_init("execd-http", LOG_LEVEL_INFO);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	close_from(CONTROL_FD + 1);
+	close_from(OWN_PORTS_FD + 1);
 	signals_ignore_unused();
 	crypto_memory_init();
 	http_reach_init();

@@ -6,16 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "frame.h"
 #include "http_exchange.h"
 #include "log.h"
+#include "own_ports.h"
 #include "proxy_list.h"
 
 #define EXCEEDS "exceeds what the operator permits"
 
 static bool held;
 static struct proxy_list list;
+static int own_ports; /* of own_ports_open() */
 
 /*
  * A resolver that tries more names than the one that was judged would reach
@@ -28,11 +31,23 @@ look_up_no_other_name(void)
 		log_fatal("no memory");
 }
 
+static void
+take_own_ports(void)
+{
+	int err = own_ports_take(OWN_PORTS_FD);
+
+	own_ports = err == 0 ? own_ports_open() : err;
+	if (own_ports < 0)
+		log_fatal_errno(own_ports, "execd's own ports");
+	close(OWN_PORTS_FD);
+}
+
 void
 http_reach_init(void)
 {
 	const char *rules = getenv(HTTP_RULES);
 
+	take_own_ports();
 	held = rules != NULL;
 	if (!held)
 		return;
@@ -120,11 +135,17 @@ tell(const struct http_reach *r, const struct proxy_verdict *v)
 static void
 explain(const struct http_reach *r, const struct proxy_verdict *v, char *error)
 {
-	snprintf(error, ARGS_ERROR_MAX,
-	    "%s:%u " EXCEEDS ": %s (limited by %s%s%s)", r->host.text, r->port,
-	    netproxy_reason_name(v->reason),
-	    v->reason == NETPROXY_DENIED ? "network-deny" : "network-allow",
-	    v->rule[0] != '\0' ? ", rule " : "", v->rule);
+	if (v->reason == NETPROXY_OWN_PORT)
+		snprintf(error, ARGS_ERROR_MAX,
+		    "%s:%u leads to a port of execd itself", r->host.text,
+		    r->port);
+	else
+		snprintf(error, ARGS_ERROR_MAX,
+		    "%s:%u " EXCEEDS ": %s (limited by %s%s%s)", r->host.text,
+		    r->port, netproxy_reason_name(v->reason),
+		    v->reason == NETPROXY_DENIED ? "network-deny"
+						 : "network-allow",
+		    v->rule[0] != '\0' ? ", rule " : "", v->rule);
 }
 
 int
@@ -134,13 +155,13 @@ http_reach_judge(struct http_reach *r, struct channel *channel,
 	struct proxy_verdict v;
 
 	*r = (struct http_reach){ .channel = channel };
-	if (!held)
-		return 0;
-	if (read_target(r, m->url) < 0) {
+	if (read_target(r, m->url) < 0 && held) {
 		snprintf(error, ARGS_ERROR_MAX,
 		    "the URL " EXCEEDS ": it names no valid host");
 		return -EACCES;
 	}
+	if (!held)
+		return 0;
 	proxy_list_judge(&list, &r->host, r->port, NETWORK_HTTP, &v);
 	if (!v.allowed) {
 		tell(r, &v);
@@ -177,17 +198,25 @@ address_of(const struct curl_sockaddr *a)
 	return address;
 }
 
+static bool
+permit(struct http_reach *r, const struct curl_sockaddr *a)
+{
+	struct in6_addr address = address_of(a);
+
+	if (own_ports_has(own_ports, &a->addr)) {
+		r->own_port = true;
+		return false;
+	}
+	return !held || proxy_list_permit(&list, &r->host, &address);
+}
+
 /* CURLOPT_OPENSOCKETFUNCTION: the address is the one that is connected to. */
 static curl_socket_t
 open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct http_reach *r = arg;
-	struct in6_addr address;
 
-	if (a->family != AF_INET && a->family != AF_INET6)
-		return CURL_SOCKET_BAD;
-	address = address_of(a);
-	if (!proxy_list_permit(&list, &r->host, &address)) {
+	if ((a->family != AF_INET && a->family != AF_INET6) || !permit(r, a)) {
 		r->refused = true;
 		return CURL_SOCKET_BAD;
 	}
@@ -214,11 +243,11 @@ send_request(void *arg, char *to, char *from, int to_port, int from_port)
 void
 http_reach_watch(struct http_reach *r, CURL *easy)
 {
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
 	if (!held)
 		return;
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_request);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, r);
 }
@@ -226,7 +255,10 @@ http_reach_watch(struct http_reach *r, CURL *easy)
 const char *
 http_reach_refused(const struct http_reach *r, char *text)
 {
-	const struct proxy_verdict v = { .reason = NETPROXY_PRIVATE };
+	const struct proxy_verdict v = {
+		.source = r->own_port ? NETPROXY_BY_OPERATOR : NETPROXY_BY_LIST,
+		.reason = r->own_port ? NETPROXY_OWN_PORT : NETPROXY_PRIVATE
+	};
 
 	if (!r->refused || r->permitted)
 		return NULL;

@@ -15,7 +15,10 @@
 struct channel;
 struct http_message;
 
-/* Takes HTTP_RULES out of the environment. Without it nothing is held. */
+/*
+ * Takes HTTP_RULES out of the environment, without which no list holds, and
+ * execd's own ports from OWN_PORTS_FD, which no request reaches in any case.
+ */
 void http_reach_init(void);
 
 /* Where a request leads, and what became of its addresses. */
@@ -24,6 +27,7 @@ struct http_reach {
 	struct host_name host;
 	uint16_t port;
 	bool refused, permitted; /* an address was */
+	bool own_port;		 /* one was refused as execd's own */
 };
 
 /*
@@ -34,7 +38,8 @@ struct http_reach {
 int http_reach_judge(struct http_reach *r, struct channel *channel,
     const struct http_message *m, char *error);
 
-/* Has each address of the transfer judged; r stays until it ends. */
+/* Has each address of the transfer judged, also of a proxy; r stays until it
+ * ends. */
 void http_reach_watch(struct http_reach *r, CURL *easy);
 
 /*

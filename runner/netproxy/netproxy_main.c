@@ -18,6 +18,7 @@
 #include "log.h"
 #include "loop.h"
 #include "netproxy_control.h"
+#include "own_ports.h"
 #include "proxy_client.h"
 #include "proxy_dial.h"
 #include "proxy_names.h"
@@ -72,12 +73,17 @@ int
 main(void)
 {
 	struct event_base *base;
+	int err;
 
 	prctl(PR_SET_NAME, "execd-netproxy");
 	log_init("execd-netproxy", LOG_LEVEL_INFO);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0);
-	close_from(CONTROL_FD + 1);
+	close_from(OWN_PORTS_FD + 1);
+	err = own_ports_take(OWN_PORTS_FD);
+	if (err < 0)
+		log_fatal_errno(err, "execd's own ports");
+	close(OWN_PORTS_FD);
 	signals_ignore_unused();
 	raise_descriptors();
 	load_resolver();

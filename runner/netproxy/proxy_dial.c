@@ -21,6 +21,7 @@
 
 #include "log.h"
 #include "loop.h"
+#include "own_ports.h"
 #include "queue.h"
 
 #define THREADS_MAX	16
@@ -50,6 +51,7 @@ struct proxy_dial {
 };
 
 static struct event_base *loop_base;
+static int own_ports; /* of own_ports_open() */
 static int results[2];
 static struct event result_event;
 static STAILQ_HEAD(, lookup) waiting = STAILQ_HEAD_INITIALIZER(waiting);
@@ -165,7 +167,9 @@ connecting_cb(evutil_socket_t fd, short what, void *arg)
 	try_next(d);
 }
 
-/* Returns a socket that is connecting, or -errno. */
+/* Returns a socket that is connecting, or -errno; -OWN_PORTS_ERRNO for one of
+ * execd's,
+ * about which the kernel is asked now, whatever led here. */
 static int
 begin_connect(const struct in6_addr *address, uint16_t port)
 {
@@ -177,13 +181,15 @@ begin_connect(const struct in6_addr *address, uint16_t port)
 	bool is_four = IN6_IS_ADDR_V4MAPPED(address);
 	const struct sockaddr *to =
 	    is_four ? (struct sockaddr *)&four : (struct sockaddr *)&six;
-	int fd = socket(
-	    to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
+	int fd, err;
 
+	memcpy(&four.sin_addr, &address->s6_addr[12], 4);
+	if (own_ports_has(own_ports, to))
+		return -OWN_PORTS_ERRNO;
+	fd = socket(
+	    to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	memcpy(&four.sin_addr, &address->s6_addr[12], 4);
 	if (connect(fd, to, is_four ? sizeof(four) : sizeof(six)) == 0 ||
 	    errno == EINPROGRESS)
 		return fd;
@@ -297,6 +303,9 @@ void
 proxy_dial_init(struct event_base *base)
 {
 	loop_base = base;
+	own_ports = own_ports_open();
+	if (own_ports < 0)
+		log_fatal_errno(own_ports, "the routes of this host");
 	if (pipe2(results, O_CLOEXEC) < 0)
 		log_fatal("no pipe for the resolver: %s", strerror(errno));
 	set_nonblock(results[0]);

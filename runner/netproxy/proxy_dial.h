@@ -20,10 +20,12 @@ struct proxy_dial_events {
 	/* Connected; fd is the receiver's. The dial is over and freed. */
 	void (*connected)(void *arg, int fd);
 	/* Not connected; over and freed. err: EACCES if no address was
-	 * permitted, 0 if the name has none, else what connect(2) said. */
+	 * permitted, OWN_PORTS_ERRNO for a port of execd itself, 0 if the name
+	 * has no address, else what connect(2) said. */
 	void (*failed)(void *arg, int err, const char *why);
 };
 
+/* own_ports_take() comes first. */
 void proxy_dial_init(struct event_base *base);
 
 /* Begins; an event follows, never before the return. */

@@ -36,6 +36,8 @@ static const struct {
 	    "Too many connections at once (network-max-connections)." },
 	[NETPROXY_TOO_MUCH] = { "blocked-by-limit",
 	    "Too many bytes of one command (network-max-bytes)." },
+	[NETPROXY_OWN_PORT] = { "blocked-by-policy",
+	    "This is a port of execd itself, which no command reaches." },
 	[NETPROXY_BAD_LIST] = { "blocked-by-policy",
 	    "A pattern of the list of hosts cannot be read." },
 };

@@ -6,6 +6,7 @@
 
 #include "loop.h"
 #include "netproxy_control.h"
+#include "own_ports.h"
 #include "proxy_client_parts.h"
 
 /* --- the host ----------------------------------------------------------- */
@@ -41,6 +42,8 @@ not_connected(void *arg, int err, const char *why)
 	c->dial = NULL;
 	if (err == EACCES)
 		client_refuse(c, NETPROXY_BY_LIST, NETPROXY_PRIVATE);
+	else if (err == OWN_PORTS_ERRNO)
+		client_refuse(c, NETPROXY_BY_OPERATOR, NETPROXY_OWN_PORT);
 	else
 		client_fail(c, err == ETIMEDOUT ? 504 : 502,
 		    err == ECONNREFUSED ? SOCKS_REFUSED : SOCKS_UNREACHABLE,

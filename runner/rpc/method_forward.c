@@ -15,6 +15,7 @@
 
 #include "audit.h"
 #include "methods.h"
+#include "own_ports.h"
 
 /* The name that process/list and the audit log show. */
 #define NAME	    "execd-forward"
@@ -67,8 +68,22 @@ make_socket(struct sandbox *sandbox, bool ipv6, int *fd)
 	return sandbox_socket(sandbox, &s, fd);
 }
 
+/* What cannot be asked about is not connected. */
 static int
-begin_connect(int fd, bool ipv6, uint16_t port)
+check_own_port(int own_ports, const struct sockaddr *to)
+{
+	_cleanup_close_ int routes = own_ports_open();
+	int err = own_ports_take(own_ports);
+
+	if (routes < 0 || err < 0)
+		return routes < 0 ? routes : err;
+	return own_ports_has(routes, to) ? -OWN_PORTS_ERRNO : 0;
+}
+
+/* own_ports: for own_ports_take(); -1 for the loopback of a sandbox, which has
+ * no port of execd. */
+static int
+begin_connect(int own_ports, int fd, bool ipv6, uint16_t port)
 {
 	const struct sockaddr_in v4 = { .sin_family = AF_INET,
 		.sin_port = htons(port),
@@ -76,9 +91,13 @@ begin_connect(int fd, bool ipv6, uint16_t port)
 	const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
 		.sin6_port = htons(port),
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
-	int err = ipv6 ? connect(fd, (const struct sockaddr *)&v6, sizeof(v6))
-		       : connect(fd, (const struct sockaddr *)&v4, sizeof(v4));
+	const struct sockaddr *to =
+	    ipv6 ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
+	int err = own_ports >= 0 ? check_own_port(own_ports, to) : 0;
 
+	if (err < 0)
+		return err;
+	err = connect(fd, to, ipv6 ? sizeof(v6) : sizeof(v4));
 	return err < 0 && errno != EINPROGRESS ? -errno : 0;
 }
 
@@ -101,12 +120,14 @@ look_at(int fd)
 }
 
 static int
-connect_to(struct sandbox *sandbox, bool ipv6, uint16_t port, int *fd)
+connect_to(struct session *s, struct sandbox *sandbox, bool ipv6, uint16_t port,
+    int *fd)
 {
 	int err = make_socket(sandbox, ipv6, fd);
 
 	if (err == 0)
-		err = begin_connect(*fd, ipv6, port);
+		err = begin_connect(
+		    sandbox == NULL ? s->own_ports : -1, *fd, ipv6, port);
 	if (err == 0)
 		err = look_at(*fd);
 	if (err < 0 && *fd >= 0) {
@@ -118,15 +139,15 @@ connect_to(struct sandbox *sandbox, bool ipv6, uint16_t port, int *fd)
 
 /* A server may listen on one of the two addresses only. */
 static int
-connect_either(
-    struct sandbox *sandbox, const struct process_forward_params *p, bool *ipv6)
+connect_either(struct session *s, struct sandbox *sandbox,
+    const struct process_forward_params *p, bool *ipv6)
 {
 	int fd = -1, err = -ECONNREFUSED;
 
 	*ipv6 = p->host == FORWARD_IPV6;
-	err = connect_to(sandbox, *ipv6, p->port, &fd);
-	if (err < 0 && p->host == FORWARD_EITHER) {
-		int second = connect_to(sandbox, true, p->port, &fd);
+	err = connect_to(s, sandbox, *ipv6, p->port, &fd);
+	if (err < 0 && err != -OWN_PORTS_ERRNO && p->host == FORWARD_EITHER) {
+		int second = connect_to(s, sandbox, true, p->port, &fd);
 
 		*ipv6 = second == 0;
 		err = second == 0 ? 0 : err;
@@ -203,7 +224,10 @@ method_process_forward(struct request *r, const union method_params *params)
 	if ((s->record != NULL && !audit_permits(r)) ||
 	    !find_network(r, p, &sandbox))
 		return 0;
-	fd = connect_either(sandbox, p, &ipv6);
+	fd = connect_either(s, sandbox, p, &ipv6);
+	if (fd == -OWN_PORTS_ERRNO)
+		return reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    "port %u of this host is a port of execd itself", p->port);
 	if (fd < 0)
 		return reply_os_error(r->channel, &r->id, fd);
 	snprintf(address, sizeof(address), "%s:%s:%u",

@@ -22,6 +22,7 @@
 #include "limit_told.h"
 #include "log.h"
 #include "loop.h"
+#include "own_ports.h"
 #include "path_map.h"
 #include "report.h"
 #include "siphash.h"
@@ -123,6 +124,21 @@ session_init(struct session *s, const struct session_server *server,
 	server->begin(s);
 }
 
+_Static_assert(OWN_PORTS_MAX == SANDBOX_OWN_PORTS_MAX,
+    "the ports of the limits can be guarded");
+
+static void
+share_own_ports(struct session *s, const struct sandbox_limits *limits)
+{
+	int err;
+
+	s->own_ports = err = own_ports_share();
+	if (err >= 0)
+		err = own_ports_set(s->own_ports, limits->own_ports);
+	if (err < 0)
+		log_fatal_errno(err, "the table of execd's own ports");
+}
+
 void
 session_limit(struct session *s, const struct sandbox_limits *limits)
 {
@@ -147,6 +163,8 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.owner = s,
 	};
 
+	share_own_ports(s, limits);
+	host.own_ports = limits->guards_ports ? s->own_ports : -1;
 	cgroup_pool_init(&s->groups, &cgroup, &group);
 	host.controllers = s->groups.controllers;
 	sandboxes_init(&s->sandbox, &host, limits);

@@ -160,6 +160,7 @@ struct session {
 	unsigned spools;      /* spools of requests now on disk */
 	int http_program;     /* descriptor of execd-http */
 	int netproxy_program; /* of execd-netproxy; -1: there is none */
+	int own_ports;	      /* for own_ports_take() */
 	struct placeholder_list placeholders;
 	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;

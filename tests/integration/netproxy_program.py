@@ -17,7 +17,7 @@ PROGRAM = BUILD / "runner/netproxy/execd-netproxy"
 PROTOCOLS = ("http", "https_connect", "socks5_tcp", "socks5_udp", "direct_tcp", "dns")
 SOURCES = ("list", "client", "mode", "operator", "limit")
 REASONS = ("listed", "denied", "not listed", "port closed", "private", "bad method", "no tunnels", "other name",
-           "no udp", "too many", "too much", "bad list", "too many names")
+           "no udp", "too many", "too much", "bad list", "too many names", "not started", "own port")
 
 
 def text(data, at):
@@ -52,17 +52,23 @@ def decode(data):
 class NetProxy:
     """The program with one list; `files` are laid over the system's in a mount namespace of its own (root only)."""
 
-    def __init__(self, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, files=None):
+    def __init__(self, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, files=None, own=()):
         self.runner, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.runner.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+
+        ports = os.memfd_create("own ports")
+        os.write(ports, struct.pack("=16H", *own, *[0] * (16 - len(own))))
 
         def before_exec():
             if files:
                 lay_over(files)
+            os.dup2(ports, 100)
             os.dup2(end.fileno(), 3)
+            os.dup2(100, 4)
 
         self.child = subprocess.Popen([PROGRAM], preexec_fn=before_exec, close_fds=False, stderr=subprocess.PIPE, text=True)
         end.close()
+        os.close(ports)
         self.open(1, rules, connections, most_bytes, asks, limited, local)
 
     def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, resolver=None):

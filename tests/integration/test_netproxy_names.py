@@ -33,8 +33,8 @@ def read_answer(data):
 class Names(NetProxy):
     """A list with a resolver. Names get addresses of 127.66.0.0/16, which a test can have without a namespace."""
 
-    def __init__(self, rules, files=None, **options):
-        super().__init__([], files=files)
+    def __init__(self, rules, files=None, own=(), **options):
+        super().__init__([], files=files, own=own)
         self.close_list(1)
         self.resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.resolver.bind(("127.0.0.1", 0))
@@ -108,6 +108,18 @@ def test_a_name_leads_to_its_host(names, origin):
         assert read_until(s, b"banner") == b"banner"
         s.shutdown(socket.SHUT_WR)
         assert read_all(s) == b"" and o.seen == [b"hello"]
+
+
+def test_a_name_does_not_lead_to_a_port_of_execd(names, origin):
+    """Its address is there, and who connects to it is reset when the name was resolved."""
+    o = origin()
+    p = names([f"alocalhost:{o.port}"], own=[o.port])
+    address, _ = p.look_up("localhost", [o.port])
+    with socket.create_connection((address, o.port), 20) as s:
+        assert read_all(s) == b"<reset>"
+    e = p.event()
+    assert (e["protocol"], e["allowed"], e["source"], e["reason"]) == ("direct_tcp", False, "operator", "own port")
+    assert not o.seen
 
 
 def test_the_server_may_speak_first(names, origin):

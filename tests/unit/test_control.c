@@ -53,6 +53,7 @@ static const struct {
 	{ RUNNER_COMMAND_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_COMMAND_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_COMMAND_ATTACH_PROXIED, sizeof(struct control_attach) },
+	{ RUNNER_COMMAND_OWN_PORTS, sizeof(struct control_own_ports) },
 	{ RUNNER_COMMAND_PROBE, sizeof(struct control_runner_probe) },
 	{ RUNNER_EVENT_PROBED, sizeof(struct control_runner_probe) },
 	{ RUNNER_COMMAND_DETACH, 0 },
@@ -263,7 +264,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x20fb9340u };
+		0x1c8e5554u, 0x82f8f73fu };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -195,9 +195,9 @@ is_host_network(const struct conf *c, const struct identity *id)
 	return true;
 }
 
-/* Returns the port of a listener that lets in who shows nothing, or 0. */
+/* Returns the TCP port of a listener, or 0. */
 static uint16_t
-open_port(const struct listener *l)
+port_of(const struct listener *l)
 {
 	union {
 		struct sockaddr any;
@@ -206,25 +206,39 @@ open_port(const struct listener *l)
 	} a = { .any.sa_family = AF_UNSPEC };
 	socklen_t len = sizeof(a);
 
-	if (l->allow_unauthenticated == NULL || l->kind != LISTENER_WS ||
-	    l->fd < 0 || getsockname(l->fd, &a.any, &len) < 0)
+	if (l->kind != LISTENER_WS || l->fd < 0 ||
+	    getsockname(l->fd, &a.any, &len) < 0)
 		return 0;
 	return a.any.sa_family == AF_INET    ? ntohs(a.v4.sin_port)
 	       : a.any.sa_family == AF_INET6 ? ntohs(a.v6.sin6_port)
 					     : 0;
 }
 
-static void
-find_own_ports(const struct conf *c, struct sandbox_limits *l)
+/* Who shows a credential at a port may have it of the command's user, so all
+ * of them count. Returns their number. */
+size_t
+conf_own_ports(const struct conf *c, uint16_t ports[SANDBOX_OWN_PORTS_MAX])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->nlisteners; i++) {
-		uint16_t port = open_port(c->listeners[i]);
+		uint16_t port = port_of(c->listeners[i]);
 
 		if (port != 0)
-			l->own_ports[n++] = port;
+			ports[n++] = port;
 	}
+	return n;
+}
+
+/* A configuration that is a file can have such a port after a reload. */
+static void
+find_own_ports(const struct conf *c, struct sandbox_limits *l)
+{
+	l->guards_ports =
+	    conf_own_ports(c, l->own_ports) > 0 || c->path != NULL;
+	for (size_t i = 0; i < c->nlisteners; i++)
+		l->open_port |= c->listeners[i]->allow_unauthenticated &&
+				port_of(c->listeners[i]) != 0;
 }
 
 _Static_assert(SANDBOX_OWN_PORTS_MAX >= CONTROL_LISTENERS_MAX,

@@ -192,6 +192,23 @@ begin_again(struct broker *m, struct session *s,
 	session_limit_time(m->sessions, s, s->opened_ms);
 }
 
+/* The ports of the listeners that a reload brought. */
+static void
+tell_own_ports(struct broker *m, struct session *s)
+{
+	struct control_own_ports own = { 0 };
+
+	conf_own_ports(m->conf, own.ports);
+	if (s->runner.version >= RUNNER_PROBES)
+		session_send_command(
+		    s, RUNNER_COMMAND_OWN_PORTS, &own, NULL, 0);
+	else
+		log_warn(0,
+		    "session %.*s: its runner is of an older release, and "
+		    "learns of no other port of execd than those at its start",
+		    ID_LOG_CHARS, s->id);
+}
+
 static void
 settle(struct broker *m, struct session *s, const struct control_identity *i)
 {
@@ -210,6 +227,7 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	}
 	begin_again(m, s, i, now_ms());
 	identity_usage_adopt(m, s);
+	tell_own_ports(m, s);
 	if (s->runner.audited)
 		session_send_command(
 		    s, RUNNER_COMMAND_AUDIT_STATE, &works, NULL, 0);

@@ -335,8 +335,8 @@ judge(struct waiting *w)
 {
 	if (w->local)
 		return check_local(w);
-	return own_ports_any() &&
-		       own_ports_has(CALL_PROXY_ROUTE_FD, &w->address)
+	return own_ports_guards() && own_ports_has(CALL_PROXY_ROUTE_FD,
+					 (const void *)&w->address)
 		   ? -EACCES
 		   : 0;
 }
@@ -617,11 +617,11 @@ void
 connect_proxy_open(struct call_proxy_means *m, bool of_host)
 {
 	_cleanup_close_ int diag = own_sockets_open();
-	_cleanup_close_ int route = own_ports_any() ? own_ports_open() : -1;
+	_cleanup_close_ int route = own_ports_guards() ? own_ports_open() : -1;
 	int any = diag >= 0 ? diag : route;
 	uint64_t network;
 
-	if (any < 0 || (route < 0 && own_ports_any()) ||
+	if (any < 0 || (route < 0 && own_ports_guards()) ||
 	    !can_take_descriptors(any) ||
 	    option(any, SO_NETNS_COOKIE, &network, sizeof(network)) < 0)
 		return;

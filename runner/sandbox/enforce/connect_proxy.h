@@ -40,7 +40,7 @@ struct seccomp_data;
 /*
  * Called by the sandbox before the proxy starts, in the network namespace that
  * commands use: its own, or with `host` that of the host, then after
- * own_ports_set(). Sets m->diag, m->route and m->bind. They stay -1 and false
+ * own_ports_take(). Sets m->diag, m->route and m->bind. They stay -1 and false
  * where this kernel lacks what the proxy needs: pidfd_getfd (Linux 5.6),
  * SO_NETNS_COOKIE (5.14), and, for UNIX sockets, sock_diag(7).
  */

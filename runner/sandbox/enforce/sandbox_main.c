@@ -335,8 +335,6 @@ open_means(const struct sandbox_options *o, struct call_proxy_means *m)
 {
 	if (inside.landlock_only || o->allow_32bit || o->allow_nested_userns)
 		return;
-	if (inside.network && !o->unix_allow)
-		own_ports_set(o->own_ports);
 	if (!o->unix_allow)
 		connect_proxy_open(m, inside.network);
 	m->chmod = !o->allow_setid;
@@ -363,7 +361,7 @@ prepare_filters(const struct sandbox_options *o,
 		.network = inside.network,
 		.loopback = inside.loopback,
 		.own_unix = m->proc >= 0 && m->diag >= 0,
-		.no_fast_open = own_ports_any(),
+		.no_fast_open = own_ports_guards(),
 		.unix_allow = o->unix_allow,
 		.allow_32bit = o->allow_32bit,
 		.allow_setid = o->allow_setid,
@@ -472,8 +470,9 @@ can_serve_names(const struct sandbox_options *o)
 	return err == 0;
 }
 
+/* `ports` is a descriptor for own_ports_take(), or -1. */
 static int
-build(const struct sandbox_options *o, struct sandbox_answer *a)
+build(const struct sandbox_options *o, int ports, struct sandbox_answer *a)
 {
 	struct call_proxy_means means = no_proxy;
 	const char *what = "";
@@ -482,6 +481,10 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 	inside.options = *o;
 	inside.network = plan.network;
 	err = enter(o, a, &what);
+	if (err == 0 && plan.network && !o->unix_allow && ports >= 0) {
+		what = "execd's own ports";
+		err = own_ports_take(ports);
+	}
 	if (err == 0 && !inside.landlock_only)
 		shared_counts_limit();
 	inside.proc = !inside.landlock_only && view_has_proc(&plan);
@@ -515,14 +518,14 @@ build(const struct sandbox_options *o, struct sandbox_answer *a)
 }
 
 static bool
-take_build(struct buf_reader *r)
+take_build(struct buf_reader *r, const int *fds, size_t nfds)
 {
 	struct sandbox_answer a = { .enforcing = true };
 	struct sandbox_options o;
 
-	if (sandbox_build_get(r, &o, &plan) < 0)
+	if (sandbox_build_get(r, &o, &plan) < 0 || nfds != o.guards_ports)
 		log_fatal("impossible request from the runner");
-	a.err = build(&o, &a);
+	a.err = build(&o, nfds > 0 ? fds[0] : -1, &a);
 	a.landlock_abi = inside.landlock_abi;
 	a.landlock_empty = inside.landlock_empty;
 	a.loopback = inside.loopback;
@@ -639,8 +642,8 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 
 	buf_reader_init(&r, b->data, b->len);
 	type = buf_get_u8(&r);
-	if (!built && type == SANDBOX_BUILD && nfds == 0)
-		return built = take_build(&r);
+	if (!built && type == SANDBOX_BUILD)
+		return built = take_build(&r, fds, nfds);
 	if (built && type == SANDBOX_START)
 		take_start(&r, fds, nfds);
 	else if (built && type == SANDBOX_COVER && nfds == 0)

@@ -70,8 +70,8 @@ struct sandbox_options {
 				     pid namespace would kill the processes */
 	bool unix_allow;	  /* as in command_filter_options */
 	bool allow_32bit, allow_setid, allow_nested_userns, log;
-	/* of sandbox_limits */
-	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX];
+	/* with a network: BUILD brings a descriptor for own_ports_take() */
+	bool guards_ports;
 	uint64_t shm_bytes; /* size of /dev/shm */
 	/* RLIMIT_NOFILE of a command; the soft limit may be more */
 	uint64_t open_files, open_files_soft;

@@ -499,15 +499,15 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	options.listed = n->plan.hosts != NULL;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_build_put(&b, &options, &n->plan);
-	err = sandbox_ask(n, &b, NULL, 0, &a);
+	err = sandbox_ask(
+	    n, &b, &pool->own_ports, options.guards_ports ? 1 : 0, &a);
 	n->landlock_abi = a.landlock_abi;
 	n->landlock_empty = a.landlock_empty;
 	n->loopback = a.loopback;
 	n->own_unix = a.own_unix;
 	n->names = a.names;
 	n->tmpdir = a.has_tmp ? VIEW_TMP : NULL;
-	if (err == 0 && n->plan.network && options.own_ports[0] != 0 &&
-	    !a.guards_ports)
+	if (err == 0 && n->plan.network && pool->open_port && !a.guards_ports)
 		log_warn(0, "sandbox: nothing here keeps a command with a "
 			    "network from execd's own port, where it leaves "
 			    "its sandbox: use a token");

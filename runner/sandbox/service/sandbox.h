@@ -71,6 +71,8 @@ struct sandbox_pool {
 	int userns;	    /* -1: each makes its own */
 	int program;	    /* for that, owned; -1: that of the runner */
 	char *const *homes; /* their environment, for file helpers */
+	int own_ports;	    /* for own_ports_take(), the session's; -1: none */
+	bool open_port;	    /* who reaches one of them starts commands */
 	struct sandbox_options options;
 	char step[SANDBOX_STEP_MAX]; /* the failed step of the latest failure */
 	bool no_namespaces; /* none could be made for the latest sandbox */

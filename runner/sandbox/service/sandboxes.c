@@ -25,8 +25,9 @@ sandboxes_open_files(const struct sandbox_limits *l)
 static struct sandbox_options
 options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 {
-	struct sandbox_options o = {
+	return (struct sandbox_options){
 		.parent_death_signal = host->parent_death_signal,
+		.guards_ports = host->own_ports >= 0,
 		.unix_allow = l->unix_sockets == SANDBOX_UNIX_ALLOW,
 		.allow_32bit = l->allow_32bit,
 		.allow_setid = l->allow_setid,
@@ -43,9 +44,6 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 				    ? 0
 				    : l->memory_bytes,
 	};
-
-	memcpy(o.own_ports, l->own_ports, sizeof(o.own_ports));
-	return o;
 }
 
 /* Returns the controllers of limits that no control group can enforce. */
@@ -87,6 +85,8 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
+	sb->pool.own_ports = host->own_ports;
+	sb->pool.open_port = limits->open_port;
 }
 
 bool

@@ -4,15 +4,19 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "util.h"
 
-static uint16_t guarded[SANDBOX_OWN_PORTS_MAX];
+/* OWN_PORTS_MAX ports; 0: the place is free. NULL: nothing is guarded. */
+static const uint16_t *guarded;
 
 /* A question for the route to one address. */
 struct route_question {
@@ -29,31 +33,93 @@ struct host_address {
 	size_t len;
 };
 
+/* --- the ports ---------------------------------------------------------- */
+
 int
-own_ports_open(void)
+own_ports_share(void)
 {
-	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	_cleanup_close_ int fd =
+	    memfd_create("execd-own-ports", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	/* Who reads from it must not meet its end. */
+	if (fd < 0 || ftruncate(fd, OWN_PORTS_MAX * sizeof(*guarded)) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
+		return -errno;
+	return steal_fd(&fd);
 }
 
-void
-own_ports_set(const uint16_t ports[SANDBOX_OWN_PORTS_MAX])
+int
+own_ports_take(int fd)
 {
-	memcpy(guarded, ports, sizeof(guarded));
+	void *p;
+
+	if (guarded != NULL)
+		return 0;
+	p = mmap(NULL, OWN_PORTS_MAX * sizeof(*guarded), PROT_READ, MAP_SHARED,
+	    fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	guarded = p;
+	return 0;
 }
 
 bool
-own_ports_any(void)
+own_ports_guards(void)
 {
-	return guarded[0] != 0;
+	return guarded != NULL;
+}
+
+static bool
+has_port(const uint16_t ports[OWN_PORTS_MAX], uint16_t port)
+{
+	for (size_t i = 0; i < OWN_PORTS_MAX; i++)
+		if (ports[i] == port)
+			return true;
+	return false;
 }
 
 static bool
 is_guarded(uint16_t port)
 {
-	for (size_t i = 0; i < nitems(guarded) && guarded[i] != 0; i++)
-		if (guarded[i] == port)
+	for (size_t i = 0; guarded != NULL && i < OWN_PORTS_MAX; i++)
+		if (__atomic_load_n(&guarded[i], __ATOMIC_RELAXED) == port)
 			return true;
 	return false;
+}
+
+/*
+ * Others read meanwhile, and a port that stays is guarded at every moment: its
+ * place is left as it is.
+ */
+int
+own_ports_set(int fd, const uint16_t ports[OWN_PORTS_MAX])
+{
+	uint16_t now[OWN_PORTS_MAX];
+	size_t next = 0;
+
+	if (pread(fd, now, sizeof(now), 0) != sizeof(now))
+		return -EIO;
+	for (size_t i = 0; i < OWN_PORTS_MAX; i++) {
+		if (now[i] != 0 && has_port(ports, now[i]))
+			continue;
+		while (next < OWN_PORTS_MAX && has_port(now, ports[next]))
+			next++;
+		now[i] = next < OWN_PORTS_MAX ? ports[next] : 0;
+		if (pwrite(fd, &now[i], sizeof(now[i]),
+			(off_t)(i * sizeof(now[i]))) != sizeof(now[i]))
+			return -EIO;
+	}
+	return 0;
+}
+
+/* --- the addresses ------------------------------------------------------ */
+
+int
+own_ports_open(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	return fd < 0 ? -errno : fd;
 }
 
 static void
@@ -66,16 +132,16 @@ take_v4(struct host_address *a, const void *bytes)
 
 /* Returns the port, or 0 if the address is of another family. */
 static uint16_t
-read_host(const struct sockaddr_storage *from, struct host_address *a)
+read_host(const struct sockaddr *from, struct host_address *a)
 {
 	const struct sockaddr_in *v4 = (const void *)from;
 	const struct sockaddr_in6 *v6 = (const void *)from;
 
-	if (from->ss_family == AF_INET) {
+	if (from->sa_family == AF_INET) {
 		take_v4(a, &v4->sin_addr);
 		return ntohs(v4->sin_port);
 	}
-	if (from->ss_family != AF_INET6)
+	if (from->sa_family != AF_INET6)
 		return 0;
 	if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
 		take_v4(a, v6->sin6_addr.s6_addr + 12);
@@ -143,7 +209,7 @@ is_this_host(int fd, const struct host_address *a)
 }
 
 bool
-own_ports_has(int fd, const struct sockaddr_storage *address)
+own_ports_has(int fd, const struct sockaddr *address)
 {
 	struct host_address a = { .family = AF_UNSPEC };
 	uint16_t port = read_host(address, &a);
