@@ -288,6 +288,15 @@ sys.stdin.read(); tried("accept", s.accept)
     assert "accept EAGAIN" in session.finished(id).stdout
 
 
+def test_a_connection_with_credentials_is_kept(shell):
+    """Whoever connects it once more is told so, and it goes on."""
+    assert shell(python("""
+server = bind("s"); s = socket.socket(socket.AF_UNIX); s.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+s.connect("s"); other = bind("o"); tried("again", lambda: s.connect("o")); d, _ = server.accept()
+s.send(b"to"); d.send(b"fro"); print(d.recv(9), s.recv(9))
+""")) == "again EISCONN\nb'to' b'fro'\n"
+
+
 def test_another_sandbox_is_outside(server, session, enabled, place):
     """Its sockets are no more this one's than the host's: another policy, another session, and what has ended."""
     server_id = enabled.start(python('s = bind("s"); print("ready", flush=True); sys.stdin.read()', "server.py"), pipeStdin=True)

@@ -246,7 +246,7 @@ try(const struct waiting *w)
 	    connect(w->fd, (const void *)&w->address, w->len) < 0 ? -errno : 0;
 	if (blocks)
 		fcntl(w->fd, F_SETFL, flags);
-	if (err < 0 && err != -EAGAIN)
+	if (err < 0 && err != -EAGAIN && err != -EISCONN)
 		close_abstract(w);
 	if (blocks && (err == -EINPROGRESS || err == -EALREADY ||
 			  (err == -EAGAIN && w->local)))
