@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from conftest import is_alive, kill, poll
+from execd_client import WebSocket
 from test_broker import ALL, COUNT, replaced, resume, server, text, whole  # noqa: F401
 from test_config import basic, ready
 from test_ctl import Ctl
@@ -239,3 +240,22 @@ def test_a_stop_after_the_operators_drain(configured, user):
     s.wait_log("signal 15: no new sessions")
     assert "signal 15: new sessions" not in s.log
     stopped(s)
+
+
+def test_a_stop_in_the_middle_of_a_reload(server, user, directory):  # noqa: F811
+    """The broker that leaves does not drain any more, and the next one hears of it."""
+    s = server(HOUR)
+    c = s.connect(token="t").ready()
+    c.sh("p", COUNT)
+    idle = WebSocket(s.url, handshake=False)    # so the broker does not leave at once
+    s.connect(token="t").ready()                # after the front-end has accepted that one
+    old = s.broker
+    s.reload(text(user, directory, HOUR.replace("1h", "2h")), "")
+    assert "reloading" in c.wait_closed()["reason"]
+    s.child.send_signal(signal.SIGTERM)
+    replaced(s, old)
+    s.wait_log("no new sessions; 2 may go on for 7200000 ms")
+    assert whole(resume(s, c)) == (ALL, 0)
+    idle.drop()
+    s.child.send_signal(signal.SIGTERM)
+    assert s.child.wait(15) == 0
