@@ -18,6 +18,7 @@
 
 #define LOOKS_MAX   256	 /* requests under way */
 #define NAMES_BYTES 8192 /* names are sent so many at a time */
+#define DOUBTED	    16	 /* files before a break */
 
 struct wanted {
 	TAILQ_ENTRY(wanted) link; /* unbundle.wanted */
@@ -32,7 +33,7 @@ struct wanted {
 struct unbundle {
 	struct copy *copy;
 	char *from; /* the top there, without a slash at the end; owned */
-	TAILQ_HEAD(, wanted) wanted;
+	TAILQ_HEAD(wanted_list, wanted) wanted;
 	unsigned int all, count; /* count: those that are not done */
 	bool started;		/* tar runs, or ran: it is told names at once */
 	struct wanted *last;	/* that came or was passed over; or NULL */
@@ -234,6 +235,30 @@ drop_item(struct unbundle *u)
  */
 
 static void
+not_done(struct wanted *w)
+{
+	struct unbundle *u = w->unbundle;
+
+	w->done = false;
+	u->count++;
+	u->copy->files--;
+	u->copy->bytes -= w->bytes;
+}
+
+/* What tar said of the last files before the stream broke may be lost. */
+static void
+take_back(struct unbundle *u)
+{
+	struct wanted *w = u->last;
+
+	for (size_t n = 0; w != NULL && n < DOUBTED; n++) {
+		if (w->done && !w->failed)
+			not_done(w);
+		w = TAILQ_PREV(w, wanted_list, link);
+	}
+}
+
+static void
 looked_at(void *arg, const struct execd_answer *a)
 {
 	struct wanted *w = arg;
@@ -245,10 +270,7 @@ looked_at(void *arg, const struct execd_answer *a)
 	    (uint64_t)execd_json_number(json_get(a->result, "size"), -1) ==
 		w->size)
 		return;
-	w->done = false;
-	w->unbundle->count++;
-	w->unbundle->copy->files--;
-	w->unbundle->copy->bytes -= w->bytes;
+	not_done(w);
 }
 
 /* tar fills up with zeros what became shorter while it was read, and says no
@@ -288,8 +310,10 @@ receive_all(struct unbundle *u)
 		if (!u->started)
 			start(u);
 		whole = tar_process_end(&u->tar);
-		changed |= !whole;
+		changed |= !whole && u->tar.complained;
 		drop_item(u);
+		if (u->tar.broken)
+			take_back(u);
 		free(why);
 		why = xstrdup(tar_process_why(&u->tar));
 		tar_process_clear(&u->tar);
