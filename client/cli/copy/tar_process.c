@@ -152,7 +152,7 @@ tar_process_start(struct tar_process *t, const char *directory,
 	size_t n = 0;
 	int err;
 
-	for (; options[n] != NULL && n < TAR_OPTIONS_MAX; n++)
+	for (; n < TAR_OPTIONS_MAX && options[n] != NULL; n++)
 		argv[n + 4] = options[n];
 	err = execd_process_start(
 	    t->copy->ctl->client, &start, &events, t, &t->process);
