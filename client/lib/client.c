@@ -635,7 +635,10 @@ execd_client_resume_ms(const struct execd_client *c)
 {
 	if (c->options.resume_timeout_ms > 0)
 		return c->options.resume_timeout_ms;
-	return c->detached_ttl_ms > 0 ? c->detached_ttl_ms : RESUME_TIMEOUT_MS;
+	/* A server that keeps sessions for less says so when it is reached:
+	 * that the session is unknown is worth more than a timeout. */
+	return c->detached_ttl_ms > RESUME_TIMEOUT_MS ? c->detached_ttl_ms
+						      : RESUME_TIMEOUT_MS;
 }
 
 /* --- Values of messages, for programs that do not include json.h -------- */

@@ -148,7 +148,7 @@ struct execd_options {
 	 * another one; 0: initialize_timeout_ms. */
 	unsigned int attached_timeout_ms;
 	/* 0: as long as the server says that it keeps the session, up to a
-	 * day; or 75 s, if it does not say it */
+	 * day, and 75 s at least */
 	unsigned int resume_timeout_ms;
 	/* After so long a silence of the server the connection counts as lost.
 	 * After half of it a ping is sent. 0: 15 s. */

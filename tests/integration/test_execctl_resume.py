@@ -129,16 +129,15 @@ def test_a_long_cut_is_told(ctl, proxy):
 
 def test_it_tries_as_long_as_the_server_keeps_the_session(spawn, directory):
     """detachedTtl of the answer to initialize."""
-    s = spawn("--detached-ttl", "4s")
+    s = spawn("--detached-ttl", "7m")
     proxy = Proxy(s.url)
     p = Execctl(directory, proxy.url).popen("run", "sh", "-c", "echo ready; sleep 100")
     assert p.stdout.readline() == b"ready\n"
     proxy.refusing = True
     proxy.cut()
-    assert "trying to resume for 4 s" in p.stderr.readline().decode()
-    s.wait_log("not resumed within 4000 ms")
-    assert p.wait(30) == 254
-    assert "could not be resumed within 4 s" in p.stderr.read().decode()
+    assert "trying to resume for 420 s" in p.stderr.readline().decode()
+    p.kill()
+    p.wait()
     proxy.close()
 
 
