@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * session_probe: who is asked for a sign of life, one question for a session at
+ * a time, and that whoever cannot answer counts as alive.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "broker_state.h"
+#include "frontend_child.h"
+#include "seqpacket.h"
+#include "session_registry.h"
+#include "util.h"
+
+#define CONN   5
+#define WAITER 7
+
+static struct frontend the_frontend;
+static struct registry the_sessions;
+static struct session session;
+static int front, runner; /* the other ends of their channels */
+static unsigned probed;
+
+/* As requests_probed(), for which the session may be free now. */
+static void
+on_probed(struct broker *m, struct session *s)
+{
+	int fd = session_probe_take(m->sessions, s);
+
+	assert_true(fd >= 0);
+	close(fd);
+	probed++;
+}
+
+static const struct broker_events on = { .session_probed = on_probed };
+
+static int
+set_up(void **state)
+{
+	int pair[2];
+
+	broker.on = &on;
+	broker.frontend = &the_frontend;
+	broker.sessions = &the_sessions;
+	registry_init(&the_sessions);
+	frontend_init(&the_frontend);
+	assert_int_equal(seqpacket_pair(pair), 0);
+	the_frontend.control.fd = pair[0];
+	the_frontend.state = FRONTEND_SERVING;
+	front = pair[1];
+	assert_int_equal(seqpacket_pair(pair), 0);
+	session = (struct session){ .state = SESSION_STATE_ATTACHED,
+		.attachment = { .conn = CONN },
+		.runner = {
+		    .control = { .fd = pair[0] }, .version = RUNNER_VERSION } };
+	runner = pair[1];
+	probed = 0;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	close(front);
+	close(runner);
+	close(the_frontend.control.fd);
+	close(session.runner.control.fd);
+	return 0;
+}
+
+static bool
+begins(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	bool begun = session_probe(&broker, &session, WAITER, &fd);
+
+	assert_int_equal(begun, fd < 0);
+	if (fd >= 0)
+		close(fd);
+	return begun;
+}
+
+/* Returns false if nothing of that type was sent. */
+static bool
+was_sent(int channel, enum control_type type, void *payload)
+{
+	uint8_t packet[CONTROL_MESSAGE_MAX];
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds;
+	ssize_t n = seqpacket_recv(channel, packet, sizeof(packet), fds, &nfds);
+
+	return n > 0 && nfds == 0 &&
+	       control_get(packet, (size_t)n, type, payload) == 0;
+}
+
+static void
+report(uint32_t number)
+{
+	const struct control_runner_probe p = { .number = number };
+	struct buf b;
+
+	buf_init(&b, CONTROL_MESSAGE_MAX);
+	control_put(&b, RUNNER_EVENT_PROBED, &p);
+	assert_true(session_probe_report(&session, b.data, b.len));
+	buf_clear(&b);
+}
+
+static void
+test_the_front_end_is_asked_once(void **state)
+{
+	struct control_probe p;
+
+	assert_true(begins());
+	assert_true(was_sent(front, BROKER_EV_PROBE, &p));
+	assert_int_equal(p.conn, CONN);
+	assert_int_equal(p.number, session.probe.number);
+	assert_false(begins());
+	assert_false(was_sent(front, BROKER_EV_PROBE, &p));
+	on_probed(&broker, &session);
+	assert_true(begins());
+	on_probed(&broker, &session);
+}
+
+static void
+test_a_runner_that_has_the_client(void **state)
+{
+	struct control_runner_probe p;
+
+	assert_true(begins());
+	session_probe_runner(&broker, &session);
+	assert_true(was_sent(runner, RUNNER_COMMAND_PROBE, &p));
+	report(p.number - 1);
+	report(0);
+	assert_int_equal(probed, 0);
+	report(p.number);
+	assert_int_equal(probed, 1);
+	report(p.number);
+	assert_int_equal(probed, 1);
+}
+
+static void
+test_a_runner_of_the_release_before(void **state)
+{
+	struct control_runner_probe p;
+
+	session.runner.version = RUNNER_PROBES - 1;
+	assert_true(begins());
+	session_probe_runner(&broker, &session);
+	assert_false(was_sent(runner, RUNNER_COMMAND_PROBE, &p));
+	assert_int_equal(probed, 1);
+}
+
+static void
+test_nobody_answers(void **state)
+{
+	int64_t until;
+
+	assert_int_equal(session_probe_expire(&broker, now_ms()), -1);
+	assert_true(begins());
+	until = session_probe_expire(&broker, now_ms());
+	assert_true(until > now_ms() && until < now_ms() + 3000);
+	assert_int_equal(probed, 0);
+	assert_int_equal(session_probe_expire(&broker, until), -1);
+	assert_int_equal(probed, 1);
+}
+
+static void
+test_one_that_is_ending_is_not_asked(void **state)
+{
+	session.attachment.close_asked = true;
+	assert_false(begins());
+}
+
+int
+main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_the_front_end_is_asked_once),
+		TEST(test_a_runner_that_has_the_client),
+		TEST(test_a_runner_of_the_release_before),
+		TEST(test_nobody_answers),
+		TEST(test_one_that_is_ending_is_not_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
