@@ -357,9 +357,10 @@ check_temporary(struct args *a)
 		args_path_value(a, v);
 }
 
-void
+bool
 sandbox_windows_check(struct args *a, bool required)
 {
+	const struct json_value *v = json_get(a->object, "windowsSandboxLevel");
 	static const char *const levels[] = { "disabled", "restricted-token",
 		"elevated", "mxc", NULL };
 
@@ -368,6 +369,8 @@ sandbox_windows_check(struct args *a, bool required)
 	else
 		check_enum(a, "windowsSandboxLevel", levels);
 	args_default_bool(a, "useLegacyLandlock", false);
+	return v != NULL && v->type == JSON_STRING &&
+	       slice_equal(v->text, SLICE("mxc"));
 }
 
 /* Checks members that are known but have no effect here. */
@@ -379,7 +382,6 @@ check_ignored(struct args *a)
 		NULL };
 	static const char *const proxies[] = { "reconcile", "preserve", NULL };
 
-	sandbox_windows_check(a, true);
 	check_temporary(a);
 	check_enum(a, "sandboxOverride", overrides);
 	check_enum(a, "windowsSandboxProxySettingsMode", proxies);
@@ -425,6 +427,7 @@ sandbox_context_decode(
 	decode_roots(&in, c);
 	c->has_home = args_opt_path(&in, "userHomeDir", &c->home);
 	decode_policy_context(&in, c);
+	c->mxc = sandbox_windows_check(&in, true);
 	check_ignored(&in);
 	c->unrestricted = c->files_unrestricted && c->network_enabled;
 	if (!finish(a, &in))

@@ -57,6 +57,7 @@ struct sandbox_context {
 	/* from a launch configuration: */
 	bool managed_network; /* a managed network is asked for */
 	bool required;	      /* run nothing unless every layer works */
+	bool mxc;	      /* a sandbox that only Windows has is asked for */
 };
 
 /* Sets whether this process accepts a SandboxLaunchConfig in place of a context
@@ -104,8 +105,8 @@ void sandbox_entries_decode(
 struct path_uri sandbox_plain_path(
     struct args *a, const char *what, struct slice text);
 
-/* Checks windowsSandboxLevel and useLegacyLandlock, which have no effect
- * here. */
-void sandbox_windows_check(struct args *a, bool required);
+/* Checks windowsSandboxLevel and useLegacyLandlock, which change nothing of
+ * what is enforced here. Returns whether the level is `mxc`. */
+bool sandbox_windows_check(struct args *a, bool required);
 
 #endif

@@ -355,7 +355,7 @@ sandbox_launch_decode(struct json_doc *doc, const struct json_value *v,
 	launch->enforce_managed_network =
 	    args_default_bool(&a, "enforceManagedNetwork", false);
 	args_default_bool(&a, "windowsSandboxPrivateDesktop", false);
-	sandbox_windows_check(&a, false);
+	out->mxc = sandbox_windows_check(&a, false);
 	out->required = launch->mode == SANDBOX_MODE_REQUIRED;
 	if (args_end(&a) < 0)
 		launch->mode = SANDBOX_MODE_REQUIRED;

@@ -220,10 +220,22 @@ void
 rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
     const char *message, size_t len)
 {
+	rpc_write_error_kind(w, id, code, NULL, message, len);
+}
+
+void
+rpc_write_error_kind(struct json_writer *w, const struct rpc_id *id, int code,
+    const char *kind, const char *message, size_t len)
+{
 	json_begin(w, '{');
 	json_key_begin(w, "error", '{');
 	json_key_i64(w, "code", code);
 	json_key_string(w, "message", message, len);
+	if (kind != NULL) {
+		json_key_begin(w, "data", '{');
+		json_key_cstring(w, "kind", kind);
+		json_end(w, '}');
+	}
 	json_end(w, '}');
 	write_id(w, id);
 	json_end(w, '}');

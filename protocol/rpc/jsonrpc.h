@@ -59,6 +59,7 @@ void rpc_id_clear(struct rpc_id *id);
  * writes -1.
  *	{"id":7,"result":VALUE}
  *	{"error":{"code":-32600,"message":"..."},"id":7}
+ *	{"error":{"code":-32603,"message":"...","data":{"kind":"..."}},"id":7}
  *	{"method":"process/exited","params":VALUE}
  *	{"id":1,"method":"network/policyRequest","params":VALUE}
  */
@@ -66,6 +67,8 @@ void rpc_begin_result(struct json_writer *w, const struct rpc_id *id);
 void rpc_end_result(struct json_writer *w);
 void rpc_write_error(struct json_writer *w, const struct rpc_id *id, int code,
     const char *message, size_t len);
+void rpc_write_error_kind(struct json_writer *w, const struct rpc_id *id,
+    int code, const char *kind, const char *message, size_t len);
 void rpc_begin_notification(struct json_writer *w, const char *method);
 void rpc_end_notification(struct json_writer *w);
 void rpc_begin_request(struct json_writer *w, uint64_t id, const char *method);

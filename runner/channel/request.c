@@ -40,16 +40,23 @@ reply_empty(struct request *r)
 	return 0;
 }
 
-int
-reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
-    const char *text, size_t len)
+static void
+send_error(struct channel *ch, const struct rpc_id *id, int code,
+    const char *kind, const char *text, size_t len)
 {
 	struct json_writer w;
 
 	ch->tag |= FRAME_FAILED; /* in a helper: tells its runner */
 	w = channel_begin(ch);
-	rpc_write_error(&w, id, code, text, len);
+	rpc_write_error_kind(&w, id, code, kind, text, len);
 	channel_send(ch);
+}
+
+int
+reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
+    const char *text, size_t len)
+{
+	send_error(ch, id, code, NULL, text, len);
 	return 0;
 }
 
@@ -64,6 +71,20 @@ reply_error(
 	text = xvasprintf(fmt, ap);
 	va_end(ap);
 	return reply_error_text(ch, id, code, text, strlen(text));
+}
+
+int
+reply_error_kind(struct channel *ch, const struct rpc_id *id, int code,
+    const char *kind, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	send_error(ch, id, code, kind, text, strlen(text));
+	return 0;
 }
 
 int

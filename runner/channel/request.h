@@ -50,6 +50,18 @@ int reply_error(struct channel *ch, const struct rpc_id *id, int code,
 int reply_error_text(struct channel *ch, const struct rpc_id *id, int code,
     const char *text, size_t len);
 
+/* Why a command was not started, as the peer names it. */
+#define KIND_NOT_FOUND	       "spawnNotFound"
+#define KIND_PERMISSION_DENIED "spawnPermissionDenied"
+#define KIND_FAILED	       "spawnFailed"
+#define KIND_PREPARATION       "sandboxPreparation"
+#define KIND_UNAVAILABLE       "sandboxUnavailable"
+
+/* Like reply_error, with data {"kind": kind}. NULL: without data. */
+int reply_error_kind(struct channel *ch, const struct rpc_id *id, int code,
+    const char *kind, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* Answers with -32603 "TEXT (os error N)". err is -errno. */
 int reply_os_error(struct channel *ch, const struct rpc_id *id, int err);
 

@@ -111,6 +111,56 @@ check_network(const struct process_start_params *p, char *error)
 }
 
 /*
+ * Checks the command's directory. With a policy the directory belongs to the
+ * preparation of the sandbox, and is the policy's if it names none.
+ */
+static bool
+check_cwd(struct request *r, const struct process_start_params *p)
+{
+	const struct slice *uri = &p->cwd.uri;
+
+	if (!p->cwd.foreign)
+		return true;
+	if (!p->has_sandbox)
+		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    "cwd URI `%.*s` is not valid on this exec-server host: "
+		    "'%.*s' is invalid on 'linux'%s",
+		    (int)uri->len, uri->ptr, (int)uri->len, uri->ptr,
+		    path_uri_hint(&p->cwd));
+	else if (p->sandbox.has_cwd)
+		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    KIND_PREPARATION,
+		    "failed to prepare process sandbox: command cwd URI "
+		    "`%.*s` is not valid on this host: '%.*s' is invalid on "
+		    "'linux'%s",
+		    (int)uri->len, uri->ptr, (int)uri->len, uri->ptr,
+		    path_uri_hint(&p->cwd));
+	else
+		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    KIND_PREPARATION,
+		    "failed to prepare process sandbox: invalid sandbox policy "
+		    "cwd: '%.*s' is invalid on 'linux'%s",
+		    (int)uri->len, uri->ptr, path_uri_hint(&p->cwd));
+	return false;
+}
+
+/* Checks what the policy asks for beyond its form. */
+static bool
+check_policy(struct request *r, const struct process_start_params *p)
+{
+	const char *kind = KIND_UNAVAILABLE;
+	char error[ARGS_ERROR_MAX];
+
+	if (p->has_sandbox && sandbox_context_check_cwd(&p->sandbox, error) < 0)
+		kind = KIND_PREPARATION;
+	else if (check_network(p, error))
+		return true;
+	reply_error_kind(
+	    r->channel, &r->id, RPC_INVALID_PARAMS, kind, "%s", error);
+	return false;
+}
+
+/*
  * Checks what decoding and state leave open, in the order of section 7.1.
  * Answers and returns false if a check fails.
  */
@@ -118,26 +168,16 @@ static bool
 check_start(struct request *r, const struct process_start_params *p)
 {
 	struct session *s = r->session;
-	const struct slice *uri = &p->cwd.uri;
-	char error[ARGS_ERROR_MAX];
 
-	if (p->cwd.foreign)
-		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-		    "cwd URI `%.*s` is "
-		    "not valid on this exec-server host: '%.*s' is invalid on "
-		    "'linux'%s",
-		    (int)uri->len, uri->ptr, (int)uri->len, uri->ptr,
-		    path_uri_hint(&p->cwd));
+	if (p->has_sandbox && p->sandbox.mxc)
+		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    KIND_UNAVAILABLE,
+		    "native MXC is unavailable on this executor");
 	else if (p->argv->count == 0)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "argv must not be empty");
-	else if (p->has_sandbox &&
-		 sandbox_context_check_cwd(&p->sandbox, error) < 0)
-		reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
-	else if (!check_network(p, error))
-		reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+	else if (!check_policy(r, p) || !check_cwd(r, p))
+		return false;
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "process %.*s already exists", (int)p->process_id.len,
@@ -148,13 +188,20 @@ check_start(struct request *r, const struct process_start_params *p)
 		    "retention must not exceed %" PRIu64 " bytes in all",
 		    s->config.retention_bytes);
 	else if (p->argv->first->text.len == 0)
-		reply_error(r->channel, &r->id, RPC_INTERNAL,
-		    "missing program for %s "
-		    "spawn",
-		    p->tty ? "PTY" : "pipe");
+		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
+		    "missing program for %s spawn", p->tty ? "PTY" : "pipe");
 	else
 		return true;
 	return false;
+}
+
+static const char *
+kind_of(int err)
+{
+	if (err == -ENOENT)
+		return KIND_NOT_FOUND;
+	return err == -EACCES || err == -EPERM ? KIND_PERMISSION_DENIED
+					       : KIND_FAILED;
 }
 
 static void
@@ -165,12 +212,27 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 	if (enforcing) {
 		log_error(err, "sandbox: %s", step);
 		sandboxes_refuse(step, error);
-		reply_error(
-		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
+		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
+		    KIND_UNAVAILABLE, "%s", error);
 	} else {
 		log_debug("process start: %s: %s", step, strerror(-err));
-		reply_os_error(r->channel, &r->id, err);
+		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, kind_of(err),
+		    "%s (os error %d)", strerror(-err), -err);
 	}
+}
+
+/*
+ * A policy that the session cannot enforce names no sandbox that there is; any
+ * other refusal is about the policy itself.
+ */
+static void
+refuse_policy(struct request *r, const char *error)
+{
+	bool unenforceable = strncmp(error, SANDBOX_UNENFORCEABLE,
+				 strlen(SANDBOX_UNENFORCEABLE)) == 0;
+
+	reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
+	    unenforceable ? KIND_UNAVAILABLE : KIND_PREPARATION, "%s", error);
 }
 
 /*
@@ -418,8 +480,7 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 		if (r->unscanned)
 			return NULL;
 		if (err < 0) {
-			reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
-			    "%s", error);
+			refuse_policy(r, error);
 			return NULL;
 		}
 		sp = sandbox != NULL && sandbox->plan.hosts != NULL
@@ -471,13 +532,13 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 		return NULL;
 	argv = build_argv(p);
 	if (argv == NULL) {
-		reply_error(r->channel, &r->id, RPC_INTERNAL,
+		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
 		    "nul byte found in provided data");
 		return NULL;
 	}
 	wanted = method_process_wants(s, p, &envp);
 	if (envp == NULL) {
-		reply_error(r->channel, &r->id, RPC_INTERNAL,
+		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
 		    "data provided contains a nul byte");
 		return NULL;
 	}

@@ -193,7 +193,8 @@ static struct reaper_watch probes[SLOW_START_PROBES_MAX];
 
 /* What a request acts on. The id is empty if it is neither, or not named. */
 struct object {
-	bool file; /* an open file; else a process */
+	bool file;  /* an open file; else a process */
+	bool start; /* a process that begins with the request */
 	struct slice id;
 };
 
@@ -320,12 +321,13 @@ object_of(const struct rpc_method *method, const struct rpc_message *m)
 	const struct json_value *v = json_get(m->params, "handleId");
 
 	if (!file)
-		return (struct object){ false, method->family == FAMILY_EXEC
-						   ? start_queue_process_of(m)
-						   : (struct slice){ "", 0 } };
-	return (struct object){ true, v != NULL && v->type == JSON_STRING
-					  ? v->text
-					  : (struct slice){ "", 0 } };
+		return (struct object){ false, starts_process(method),
+			method->family == FAMILY_EXEC
+			    ? start_queue_process_of(m)
+			    : (struct slice){ "", 0 } };
+	return (struct object){ true, false,
+		v != NULL && v->type == JSON_STRING ? v->text
+						    : (struct slice){ "", 0 } };
 }
 
 static bool
@@ -430,8 +432,8 @@ finish(struct held *h, const char *error)
 	take_out(h);
 	take_followers(&h->object, &followers);
 	if (error != NULL)
-		reply_error_text(&s->client.channel, &h->id, RPC_INTERNAL,
-		    error, strlen(error));
+		reply_error_kind(&s->client.channel, &h->id, RPC_INTERNAL,
+		    h->object.start ? KIND_FAILED : NULL, "%s", error);
 	else
 		repeat(h);
 	free_held(h);

@@ -6,6 +6,7 @@ a directory of its own; what they answer, notify and leave behind must be equal.
 says why, and the two must differ indeed: a row that is not true any more fails.
 """
 import base64
+import functools
 import json
 import os
 import pathlib
@@ -27,6 +28,13 @@ from conftest import EXECD, ROOT, as_user, user  # noqa: E402,F401
 from driver import codex_program  # noqa: E402
 from execd_client import Stdio  # noqa: E402
 from skill_cases import AGENTS, FRONT_MATTER, NOT_READ_AGENTS, NOT_READ_FRONT_MATTER, skill  # noqa: E402
+
+
+@functools.cache
+def since_171():
+    """Older ones have no kinds of errors, and decode no bodies."""
+    said = subprocess.run([codex_program(), "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[-1].split(".")[:2])) >= (0, 171)
 
 
 class Origin:
@@ -123,6 +131,11 @@ def run(script, **params):
                     "cwd": "file://DIR", **params})
 
 
+def refused(*argv, **params):
+    """A start that both servers refuse."""
+    return ("run", {"argv": argv, "env": {"PATH": "/usr/bin:/bin"}, "tty": False, "cwd": "file://DIR", **params})
+
+
 def config(paths, requirements=(), **params):
     return ("environmentConfig/read", {"cwd": "file://DIR", "configPaths": paths,
                                        "requirementsPaths": list(requirements), **params})
@@ -145,6 +158,7 @@ CACHE = ".codex/plugins/cache"
 READ_ONLY = {"cwd": "file://DIR", "windowsSandboxLevel": "disabled", "permissions": {
     "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
         {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
+DISABLED = {"windowsSandboxLevel": "disabled", "permissions": {"type": "disabled"}}
 WALK = {"maxDepth": 8, "maxDirectories": 100, "maxEntries": 100, "followDirectorySymlinks": False}
 FOLLOW = {**WALK, "followDirectorySymlinks": True}
 TREE = "mkdir -p d/e; echo f >f; echo g >d/g; chmod 600 d/g; ln -s d l; ln -s f lf; ln -s nowhere dangling; mkfifo p"
@@ -254,6 +268,18 @@ CASES = {
     "config-params": ("", [config([]), config([[]]), config([[1]]), config("a"), config(None),
                            config([["a"]], cwd=None), config([["a"]], cwd="/x"), config([["a"]], cwd="file://host/x"), config([["a"]], [[]]),
                            ("environmentConfig/read", None), ("environmentConfig/read", {})]),
+    # refused starts
+    "start": ("touch f; mkdir d; ln -s loop loop; printf '#!/none\\n' >i; echo x >x; chmod +x i x", [
+        refused(*argv, **more) for argv in (
+            ["/none"], ["none"], ["/etc/passwd/x"], ["./f"], ["./d"], ["./i"], ["./x"], ["/bin/true", "a\0"],
+            ["/bin/true", "x" * 200000], [""], [])  # with tty the reference looks for other programs in its own way
+        for more in ([{}, {"tty": True}] if argv in (["/none"], ["/etc/passwd/x"], [""], []) else [{}])]),
+    "start-params": ("touch f", [refused("/bin/true", **more) for more in (
+        {"cwd": "file://DIR/none"}, {"cwd": "file://DIR/f"}, {"cwd": "file://host/x"}, {"cwd": "/x"}, {"cwd": "file:///a%00"},
+        {"env": {"A": "\0"}}, {"arg0": "\0"})]),
+    "start-policy": ("", [refused("/bin/true", sandbox={**policy, **more}, **start) for policy in (READ_ONLY, DISABLED) for more, start in (
+        ({"cwd": "file://host/x"}, {}), ({"workspaceRoots": ["file://host/x"]} if policy == READ_ONLY else {"windowsSandboxLevel": "x"}, {}),
+        ({"windowsSandboxLevel": "mxc"}, {}), ({"permissions": {"type": "x"}}, {}), ({}, {"cwd": "file://host/x"}))]),
     # skills and plugins
     "discover-nothing": ("", [discover(), discover(sandbox=READ_ONLY)]),
     "discover-params": ("", [discover(cwd=None), discover(cwd="/x"), discover(cwd="file://host/x"), discover(sandbox=1),
@@ -437,7 +463,7 @@ def error_of(error, side):
     for words in WORDS:
         if message.startswith(words):
             message = words
-    return [error["code"], message]
+    return [error["code"], message, error.get("data") if since_171() else None]
 
 
 def test_there_is_a_row_for_each_difference():

@@ -9,11 +9,11 @@ import tempfile
 
 import pytest
 from conftest import Configured, EXECD, ROOT, as_user
-from refusals import UNENFORCEABLE
+from refusals import UNAVAILABLE
 
 numbered = pytest.mark.skipif(os.uname().machine != "x86_64", reason="NOT TESTED: its calls are numbered for x86_64")
 
-REFUSED = {"code": -32602, "message": UNENFORCEABLE}
+REFUSED = UNAVAILABLE
 
 # argv[1]: "" or the errno of landlock_create_ruleset; of unshare, when it is no limit that ends user namespaces, or
 # "masked" or "kept".

@@ -14,3 +14,5 @@ class Begins(str):
 
 
 UNENFORCEABLE = Begins("sandbox intent cannot be enforced on this executor")
+# Of a start: the error with the peer's name for it.
+UNAVAILABLE = {"code": -32602, "message": UNENFORCEABLE, "data": {"kind": "sandboxUnavailable"}}

@@ -12,7 +12,7 @@ import sys
 import pytest
 from conftest import ROOT, as_user, pids_with, poll
 from execd_client import b64, start_params
-from refusals import UNENFORCEABLE
+from refusals import UNAVAILABLE
 
 
 def test_short_command(client):
@@ -46,29 +46,52 @@ def test_death_by_signal(client, n, tty):
     assert client.run_sh("a", f"kill -{n} $$", tty=tty).code == 128 + n
 
 
-@pytest.mark.parametrize("argv, extra, code, text", [
-    (["/nonexistent/program"], {}, -32603, "No such file or directory (os error 2)"),
-    (["no-such-program"], {}, -32603, "No such file or directory (os error 2)"),
-    (["true"], {"env": {"PATH": ""}}, -32603, "No such file or directory (os error 2)"),
-    (["/tmp"], {}, -32603, "Permission denied (os error 13)"),
-    (["/etc/passwd"], {}, -32603, "Permission denied (os error 13)"),
-    (["/etc/passwd/x"], {}, -32603, "Not a directory (os error 20)"),
-    (["/bin/true"], {"cwd": "file:///nonexistent"}, -32603, "No such file or directory (os error 2)"),
-    (["/bin/true"], {"cwd": "file:///etc/passwd"}, -32603, "Not a directory (os error 20)"),
-    (["/bin/true", "a" * 200000], {}, -32603, "Argument list too long (os error 7)"),
-    (["/bin/true", "a\0b"], {}, -32603, "nul byte found in provided data"),
-    (["/bin/true"], {"env": {"A": "\0"}}, -32603, "data provided contains a nul byte"),
-    (["/bin/true"], {"cwd": "file://host/x"}, -32602,
-     "cwd URI `file://host/x` is not valid on this exec-server host: 'file://host/x' is invalid on 'linux'"),
+POLICY = {"permissions": {"type": "disabled"}, "windowsSandboxLevel": "disabled"}
+FAR = {"cwd": "file://host/x"}
+MXC = {"sandbox": {**POLICY, "windowsSandboxLevel": "mxc"}}
+NO_MXC = "native MXC is unavailable on this executor"
+
+
+@pytest.mark.parametrize("argv, extra, code, text, kind", [
+    (["/nonexistent/program"], {}, -32603, "No such file or directory (os error 2)", "spawnNotFound"),
+    (["no-such-program"], {}, -32603, "No such file or directory (os error 2)", "spawnNotFound"),
+    (["true"], {"env": {"PATH": ""}}, -32603, "No such file or directory (os error 2)", "spawnNotFound"),
+    (["/tmp"], {}, -32603, "Permission denied (os error 13)", "spawnPermissionDenied"),
+    (["/etc/passwd"], {}, -32603, "Permission denied (os error 13)", "spawnPermissionDenied"),
+    (["/etc/passwd/x"], {}, -32603, "Not a directory (os error 20)", "spawnFailed"),
+    (["/" + "x" * 300], {}, -32603, "File name too long (os error 36)", "spawnFailed"),
+    (["/bin/true"], {"cwd": "file:///nonexistent"}, -32603, "No such file or directory (os error 2)", "spawnNotFound"),
+    (["/bin/true"], {"cwd": "file:///etc/passwd"}, -32603, "Not a directory (os error 20)", "spawnFailed"),
+    (["/bin/true", "a" * 200000], {}, -32603, "Argument list too long (os error 7)", "spawnFailed"),
+    (["/bin/true", "a\0b"], {}, -32603, "nul byte found in provided data", "spawnFailed"),
+    (["/bin/true"], {"arg0": "\0"}, -32603, "nul byte found in provided data", "spawnFailed"),
+    (["/bin/true"], {"env": {"A": "\0"}}, -32603, "data provided contains a nul byte", "spawnFailed"),
+    (["/bin/true"], FAR, -32602,
+     "cwd URI `file://host/x` is not valid on this exec-server host: 'file://host/x' is invalid on 'linux'", None),
     (["/bin/true"], {"cwd": "file:///C:/x"}, -32602,
      "cwd URI `file:///C:/x` is not valid on this exec-server host: 'file:///C:/x' is invalid on 'linux'; "
-     "path-map can map it"),
-    ([], {}, -32602, "argv must not be empty"),
+     "path-map can map it", None),
+    (["/bin/true"], {**FAR, "sandbox": POLICY}, -32602,
+     "failed to prepare process sandbox: invalid sandbox policy cwd: 'file://host/x' is invalid on 'linux'",
+     "sandboxPreparation"),
+    (["/bin/true"], {**FAR, "sandbox": {**POLICY, "cwd": "file:///"}}, -32602,
+     "failed to prepare process sandbox: command cwd URI `file://host/x` is not valid on this host: 'file://host/x' is "
+     "invalid on 'linux'", "sandboxPreparation"),
+    (["/bin/true"], {"sandbox": {**POLICY, **FAR}}, -32602,
+     "failed to prepare process sandbox: invalid sandbox policy cwd: 'file://host/x' is invalid on 'linux'",
+     "sandboxPreparation"),
+    (["/bin/true"], MXC, -32602, NO_MXC, "sandboxUnavailable"),
+    ([], {**MXC, **FAR}, -32602, NO_MXC, "sandboxUnavailable"),
+    ([], {}, -32602, "argv must not be empty", None),
+    ([], {**FAR, "sandbox": {**POLICY, **FAR}}, -32602, "argv must not be empty", None),
+    (["/bin/true"], {"tty": 7}, -32602, "invalid type: number, expected a boolean", None),
+    (["/bin/true"], {"cwd": "x"}, -32602, "invalid URI: relative URL without a base", None),
 ])
 @pytest.mark.parametrize("tty", [False, True])
-def test_refused_starts_leave_nothing(client, argv, extra, code, text, tty):
-    m = client.start("a", argv, tty=tty, **extra)
-    assert m.get("error") == {"code": code, "message": text}
+def test_refused_starts_leave_nothing(client, argv, extra, code, text, kind, tty):
+    """The kind is the peer's: tests/codex/test_differential.py compares it."""
+    m = client.start("a", argv, **{"tty": tty, **extra})
+    assert m.get("error") == {"code": code, "message": text, **({"data": {"kind": kind}} if kind else {})}
     assert client.run("a", ["/bin/true"]).code == 0
     assert len(client.events("a")) == 2
 
@@ -76,7 +99,7 @@ def test_refused_starts_leave_nothing(client, argv, extra, code, text, tty):
 @pytest.mark.parametrize("tty, word", [(False, "pipe"), (True, "PTY")])
 def test_an_empty_program_name(client, tty, word):
     assert client.start("a", [""], tty=tty)["error"] == \
-        {"code": -32603, "message": f"missing program for {word} spawn"}
+        {"code": -32603, "message": f"missing program for {word} spawn", "data": {"kind": "spawnFailed"}}
 
 
 def test_managed_networking_is_refused_not_ignored(client):
@@ -84,7 +107,7 @@ def test_managed_networking_is_refused_not_ignored(client):
     for extra in ({"enforceManagedNetwork": True},
                   {"enforceManagedNetwork": True, "sandbox": {"permissions": {"type": "disabled"}, **level}}):
         assert client.start("a", ["true"], **extra)["error"] == \
-            {"code": -32602, "message": UNENFORCEABLE}
+            UNAVAILABLE
     m = client.start("a", ["true"], sandbox={"permissions": {"type": "disabled"}, **level})
     assert m["result"] == {"processId": "a", "sandboxType": "none", "sandbox": {
         "asked": {"type": "disabled", "fileSystem": "unrestricted", "network": "enabled"}, "enforced": None}}
@@ -411,7 +434,7 @@ def test_a_lease_on_a_program_stops_nobody(client, directory, user):
                                              "tty": False}, timeout=10)
         # Where a slow file system is mounted, another test's too, the program was looked at before the start, and its
         # holder may have been told to give the lease up: then it runs. Either answer comes at once.
-        busy = {"code": -32603, "message": "Text file busy (os error 26)"}
+        busy = {"code": -32603, "message": "Text file busy (os error 26)", "data": {"kind": "spawnFailed"}}
         assert m.get("error", busy) == busy
         assert client.run("b", ["/bin/echo", "in"]).stdout == "in\n"
     finally:

@@ -68,7 +68,8 @@ def post_start(c, id, argv, cwd="/", **extra):
 def assert_refused(c, start, path, began):
     error = c.answer(start, timeout=DEADLINE + 20)["error"]
     assert error == {"code": -32603, "message":
-                     f"`{path}`: its file system did not answer within {DEADLINE} s (os error 110)"}, error
+                     f"`{path}`: its file system did not answer within {DEADLINE} s (os error 110)",
+                     "data": {"kind": "spawnFailed"}}, error
     assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 10
 
 

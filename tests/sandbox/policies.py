@@ -2,7 +2,7 @@
 """Sandbox contexts as clients write them (doc/sandbox.md A3 to A6)."""
 import urllib.parse
 
-from refusals import UNENFORCEABLE  # noqa: F401
+from refusals import UNAVAILABLE, UNENFORCEABLE  # noqa: F401
 
 PROTECTED = (".git", ".agents", ".codex", ".aws")
 

@@ -350,6 +350,21 @@ test_write_errors(void **state)
 	}
 }
 
+static void
+test_write_error_with_kind(void **state)
+{
+	char text[] = "7";
+	const struct rpc_id id = { text, 1 };
+	struct json_writer w;
+	struct buf b;
+
+	buf_init(&b, 1024);
+	json_writer_init(&w, &b);
+	rpc_write_error_kind(&w, &id, -32603, "spawnFailed", "x", 1);
+	check_written(&b, "{\"error\":{\"code\":-32603,\"message\":\"x\","
+			  "\"data\":{\"kind\":\"spawnFailed\"}},\"id\":7}");
+}
+
 int
 main(void)
 {
@@ -360,6 +375,7 @@ main(void)
 		cmocka_unit_test(test_write_result),
 		cmocka_unit_test(test_write_notification),
 		cmocka_unit_test(test_write_errors),
+		cmocka_unit_test(test_write_error_with_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
