@@ -40,6 +40,8 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"sandboxedFileStreaming",
 		"environmentConfigRead",
 		"capabilityDiscoveryV2",
+		"linuxApprovedRootWritePreservesRestrictions",
+		"linuxRootWritePreservesDevices",
 		/* of execd only */
 		"processCloseStdin",
 		"processResize",

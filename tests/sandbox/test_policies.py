@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import socket
+import stat
 
 import pytest
 from conftest import ROOT, Shell, as_test_user, children, name, poll
@@ -174,6 +175,54 @@ def test_full_write(sandbox, tree, policy):
     assert (r.code == 0) == policy.endswith("-net"), r.stderr
     if not policy.endswith("-net"):        # O11: processes of the host are not seen
         assert int(shell("ls -d /proc/[0-9]* | wc -l")) <= 5
+
+
+def announces(client, name):
+    return client.call("environment/info")["capabilities"].get(name)
+
+
+def test_an_approved_escalation_keeps_its_restrictions(sandbox, session, tree, user):
+    """What the client sends once a person has approved: all may be written but what the profile denies. Whatever leads
+    there stays closed: links, other names, a write entry that is a link, another namespace, the host's view."""
+    assert announces(session, "linuxApprovedRootWritePreservesRestrictions") is True
+    as_test_user(user, "mkdir secret; echo key > secret/f; echo key > file; ln -s secret way; "
+                 "ln -s secret/f short", tree)
+    denied = [path(tree / n, "deny") for n in ("secret", "file")]
+    names = [path(f"/{n}", "write") for n in (".git", ".agents", ".codex", ".aws")]
+    shell = sandbox({**managed(special("root", "write"), *denied, *names, path(tree / "way", "write"), cwd=tree / "w"),
+                     "sandboxOverride": "escalatedSandboxWithRestrictions"})
+    shell(f"echo x > {tree}/w/new; echo x > {tree}/x/new")
+    for script in ("cat {}/secret/f", "cat {}/file", "cat {}/way/f", "cat {}/short", "ls {}/secret/", "ls {}/way/",
+                   "echo x > {}/secret/new", "echo x > {}/way/new", "mv {0}/secret {0}/moved", "rm -rf {}/secret",
+                   "chmod 777 {0}/secret && ls {0}/secret/", "cd {}/secret", "ln {0}/file {0}/other && cat {0}/other",
+                   "cat /proc/self/root{}/secret/f", "cat /proc/1/root{}/secret/f", "umount {}/secret",
+                   "unshare -Urm true", "mount --bind {0}/secret {0}/w", "mv {0}/file {0}/moved",
+                   "mv {0} {0}-moved && cat {0}-moved/secret/f"):
+        assert shell.run(script.format(tree)).code != 0, script
+    assert (tree / "secret/f").read_text() == "key\n" and (tree / "file").read_text() == "key\n"
+    assert os.listdir(tree / "secret") == ["f"]
+
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+@pytest.mark.parametrize("deny", [False, True])
+def test_devices_of_a_sandbox_that_writes_everywhere(sandbox, session, tree, user, deny):
+    """They are usable, and no command takes them from the next one or from the host."""
+    assert announces(session, "linuxRootWritePreservesDevices") is True
+    shell = sandbox(managed(special("root", "write"), *([path(tree / "x", "deny")] if deny else [])))
+    for attack in ("true", "rm -f /dev/null /dev/zero; rmdir /dev/shm /dev/pts; mv /dev/random /dev/r; ln -sf /etc/passwd /dev/full",
+                   "chmod 0 /dev/null /dev/tty; umount /dev/pts /dev/shm /dev; mount -t tmpfs none /dev"):
+        shell.run(attack)
+        shell(" && ".join(f"test -c /dev/{d}" for d in DEVICES))
+        assert shell("echo x > /dev/null; head -c 2 /dev/zero | od -An -tx1; head -c 9 /dev/urandom | wc -c; "
+                     "head -c 9 /dev/random | wc -c") == " 00 00\n9\n9\n"
+        assert "No space left" in shell.run("echo x > /dev/full").stderr
+        shell("f=$(mktemp /dev/shm/XXXXXX); rm $f; /usr/bin/python3 -c 'import os; a, b = os.openpty(); os.ttyname(b)'")
+    for d in DEVICES:
+        assert stat.S_ISCHR(os.stat(f"/dev/{d}").st_mode)
+    if deny:
+        assert shell.run("ls /dev/kmsg /dev/mem /dev/fuse /dev/net").stdout == ""
 
 
 def test_the_host_is_not_there(sandbox, tree):
