@@ -33,11 +33,10 @@ to_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Writes an address of IPv4 as the mapped form and both in one text. */
-static void
-set_address(struct host_name *h, const struct in6_addr *address)
+void
+host_name_of(struct host_name *h, const struct in6_addr *address)
 {
-	h->is_address = true;
+	*h = (struct host_name){ .is_address = true };
 	h->address = *address;
 	if (IN6_IS_ADDR_V4MAPPED(address))
 		inet_ntop(
@@ -53,7 +52,7 @@ parse_address4(struct host_name *h, const char *text)
 
 	if (inet_pton(AF_INET, text, &mapped.s6_addr[12]) != 1)
 		return false;
-	set_address(h, &mapped);
+	host_name_of(h, &mapped);
 	return true;
 }
 
@@ -64,7 +63,7 @@ parse_address6(struct host_name *h, const char *text)
 
 	if (inet_pton(AF_INET6, text, &address) != 1)
 		return false;
-	set_address(h, &address);
+	host_name_of(h, &address);
 	return true;
 }
 
@@ -236,12 +235,12 @@ starts_with(const uint8_t *address, const uint8_t *from, unsigned bits)
 }
 
 static bool
-is_public4(const uint8_t bytes[4], uint8_t flip)
+is_public4(const uint8_t bytes[4])
 {
 	uint32_t address = 0;
 
 	for (int i = 0; i < 4; i++)
-		address = address << 8 | (uint8_t)(bytes[i] ^ flip);
+		address = address << 8 | bytes[i];
 	for (size_t i = 0; i < nitems(not_public4); i++) {
 		uint32_t mask = UINT32_MAX << (32 - not_public4[i].bits);
 
@@ -252,14 +251,29 @@ is_public4(const uint8_t bytes[4], uint8_t flip)
 }
 
 bool
+address_inside(const struct in6_addr *address, struct in6_addr *inside)
+{
+	const struct carrier *c = carriers;
+
+	while (c < carriers + nitems(carriers) &&
+	       !starts_with(address->s6_addr, c->from, c->bits))
+		c++;
+	if (c == carriers + nitems(carriers))
+		return false;
+	*inside = (struct in6_addr){ .s6_addr = { [10] = 0xff, [11] = 0xff } };
+	for (int i = 0; i < 4; i++)
+		inside->s6_addr[12 + i] = address->s6_addr[c->at + i] ^ c->flip;
+	return true;
+}
+
+bool
 address_is_public(const struct in6_addr *address)
 {
 	const uint8_t *bytes = address->s6_addr;
+	struct in6_addr inside;
 
-	for (size_t i = 0; i < nitems(carriers); i++)
-		if (starts_with(bytes, carriers[i].from, carriers[i].bits))
-			return is_public4(
-			    bytes + carriers[i].at, carriers[i].flip);
+	if (address_inside(address, &inside))
+		return is_public4(&inside.s6_addr[12]);
 	for (size_t i = 0; i < nitems(not_public6); i++)
 		if (starts_with(
 			bytes, not_public6[i].from, not_public6[i].bits))

@@ -31,6 +31,9 @@ struct host_name {
  */
 int host_name_parse(struct host_name *h, struct slice text);
 
+/* Fills in a host that is this address. */
+void host_name_of(struct host_name *h, const struct in6_addr *address);
+
 /* Returns the number of a port, 1 to 65535, or 0 if the text is none. */
 uint16_t host_port_parse(struct slice text);
 
@@ -50,6 +53,12 @@ void host_port_split(struct slice text, struct slice *host, struct slice *port);
  * mapped form.
  */
 bool address_is_public(const struct in6_addr *address);
+
+/*
+ * Tells whether an address stands for one of IPv4, as above, and fills that in,
+ * in its mapped form.
+ */
+bool address_inside(const struct in6_addr *address, struct in6_addr *inside);
 
 bool address_is_loopback(const struct in6_addr *address);
 

@@ -156,6 +156,32 @@ denies(const struct network_rule *rule, const struct host_name *host,
 	       (rule->port == 0 || rule->port == port);
 }
 
+static const struct network_rule *
+find_denial(
+    const struct network_rules *r, const struct host_name *host, uint16_t port)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (denies(&r->rules[i], host, port))
+			return &r->rules[i];
+	return NULL;
+}
+
+const struct network_rule *
+network_rules_denial(const struct network_rules *r,
+    const struct in6_addr *address, uint16_t port)
+{
+	const struct network_rule *rule;
+	struct in6_addr inside;
+	struct host_name host;
+
+	host_name_of(&host, address);
+	rule = find_denial(r, &host, port);
+	if (rule != NULL || !address_inside(address, &inside))
+		return rule;
+	host_name_of(&host, &inside);
+	return find_denial(r, &host, port);
+}
+
 /* The best answer of the rules that do not deny. */
 static enum network_answer
 judge_allowances(const struct network_rules *r, const struct host_name *host,
@@ -187,12 +213,10 @@ enum network_answer
 network_rules_judge(const struct network_rules *r, const struct host_name *host,
     uint16_t port, enum network_way way, const struct network_rule **rule)
 {
-	*rule = NULL;
-	for (size_t i = 0; i < r->count; i++)
-		if (denies(&r->rules[i], host, port)) {
-			*rule = &r->rules[i];
-			return NETWORK_DENIED;
-		}
+	*rule = host->is_address ? network_rules_denial(r, &host->address, port)
+				 : find_denial(r, host, port);
+	if (*rule != NULL)
+		return NETWORK_DENIED;
 	return judge_allowances(r, host, port, way, rule);
 }
 

@@ -73,6 +73,13 @@ enum network_answer network_rules_judge(const struct network_rules *r,
     const struct host_name *host, uint16_t port, enum network_way way,
     const struct network_rule **rule);
 
+/*
+ * Returns the rule that denies this address of a host, or NULL. A name may lead
+ * to what is denied, and an address of IPv6 to one of IPv4.
+ */
+const struct network_rule *network_rules_denial(const struct network_rules *r,
+    const struct in6_addr *address, uint16_t port);
+
 /* Tells whether the list permits this address of an allowed host. */
 bool network_rules_permit(const struct network_rules *r,
     const struct host_name *host, const struct in6_addr *address);

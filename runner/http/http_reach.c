@@ -204,10 +204,13 @@ permit(struct http_reach *r, const struct curl_sockaddr *a)
 	struct in6_addr address = address_of(a);
 
 	if (own_ports_has(own_ports, &a->addr)) {
-		r->own_port = true;
+		r->refusal =
+		    (struct proxy_verdict){ .source = NETPROXY_BY_OPERATOR,
+			    .reason = NETPROXY_OWN_PORT };
 		return false;
 	}
-	return !held || proxy_list_permit(&list, &r->host, &address);
+	return !held || proxy_list_permit(
+			    &list, &r->host, r->port, &address, &r->refusal);
 }
 
 /* CURLOPT_OPENSOCKETFUNCTION: the address is the one that is connected to. */
@@ -255,14 +258,9 @@ http_reach_watch(struct http_reach *r, CURL *easy)
 const char *
 http_reach_refused(const struct http_reach *r, char *text)
 {
-	const struct proxy_verdict v = {
-		.source = r->own_port ? NETPROXY_BY_OPERATOR : NETPROXY_BY_LIST,
-		.reason = r->own_port ? NETPROXY_OWN_PORT : NETPROXY_PRIVATE
-	};
-
 	if (!r->refused || r->permitted)
 		return NULL;
-	tell(r, &v);
-	explain(r, &v, text);
+	tell(r, &r->refusal);
+	explain(r, &r->refusal, text);
 	return text;
 }

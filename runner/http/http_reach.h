@@ -11,6 +11,7 @@
 #include <curl/curl.h>
 
 #include "host_name.h"
+#include "proxy_list.h"
 
 struct channel;
 struct http_message;
@@ -26,8 +27,8 @@ struct http_reach {
 	struct channel *channel; /* by which the runner is told */
 	struct host_name host;
 	uint16_t port;
-	bool refused, permitted; /* an address was */
-	bool own_port;		 /* one was refused as execd's own */
+	bool refused, permitted;      /* an address was */
+	struct proxy_verdict refusal; /* of the latest that was not */
 };
 
 /*

@@ -45,11 +45,12 @@ struct proxy_client {
 	uint16_t port;
 	char method[NETPROXY_METHOD_BYTES];
 	struct proxy_verdict verdict;
-	uint64_t length; /* of the body of the request */
-	bool endless;	 /* that body has no length, or is another protocol */
-	bool no_body;	 /* the response to HEAD */
-	bool upgraded;	 /* to another protocol: WebSocket */
-	bool down_end;	 /* the command sends nothing more */
+	struct proxy_verdict refusal; /* of the latest address */
+	uint64_t length;	      /* of the body of the request */
+	bool endless;  /* that body has no length, or is another protocol */
+	bool no_body;  /* the response to HEAD */
+	bool upgraded; /* to another protocol: WebSocket */
+	bool down_end; /* the command sends nothing more */
 };
 
 extern struct event_base *proxy_base;

@@ -186,11 +186,35 @@ proxy_list_ports(const struct proxy_list *l, const struct host_name *host,
 	return n;
 }
 
+/* Returns true if this side permits the address. `any`: it has no list, only
+ * denials. */
+static bool
+permits(const struct network_rules *r, bool any, const struct host_name *host,
+    uint16_t port, const struct in6_addr *address, struct proxy_verdict *v)
+{
+	const struct network_rule *denial =
+	    network_rules_denial(r, address, port);
+
+	v->reason = NETPROXY_PRIVATE;
+	if (denial == NULL)
+		return any || network_rules_permit(r, host, address);
+	v->reason = NETPROXY_DENIED;
+	name_rule(v, denial);
+	return false;
+}
+
 bool
 proxy_list_permit(const struct proxy_list *l, const struct host_name *host,
-    const struct in6_addr *address)
+    uint16_t port, const struct in6_addr *address, struct proxy_verdict *v)
 {
-	return network_rules_permit(&l->client, host, address) &&
-	       (!l->has_ceiling ||
-		   network_rules_permit(&l->ceiling, host, address));
+	struct proxy_verdict refused = *v;
+	bool permitted = permits(
+	    &l->ceiling, !l->has_ceiling, host, port, address, &refused);
+
+	refused.source = permitted ? NETPROXY_BY_LIST : NETPROXY_BY_OPERATOR;
+	permitted = permitted &&
+		    permits(&l->client, false, host, port, address, &refused);
+	if (!permitted)
+		*v = refused;
+	return permitted;
 }

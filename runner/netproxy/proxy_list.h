@@ -67,9 +67,12 @@ size_t proxy_list_ports(const struct proxy_list *l,
     const struct host_name *host, uint16_t ports[NETPROXY_PORTS_MAX],
     struct proxy_verdict *v);
 
-/* Tells whether both lists permit this address of the host. */
+/*
+ * Tells whether both lists permit this address of a host that was judged. If
+ * not, *v says why; without a denial its rule stays that of the host.
+ */
 bool proxy_list_permit(const struct proxy_list *l, const struct host_name *host,
-    const struct in6_addr *address);
+    uint16_t port, const struct in6_addr *address, struct proxy_verdict *v);
 
 /*
  * Reads a host that need not be ASCII: its name is converted (RFC 5891).

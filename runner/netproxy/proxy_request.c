@@ -16,7 +16,9 @@ permit(void *arg, const struct in6_addr *address)
 {
 	struct proxy_client *c = arg;
 
-	return proxy_list_permit(c->list, &c->host, address);
+	c->refusal = c->verdict;
+	return proxy_list_permit(
+	    c->list, &c->host, c->port, address, &c->refusal);
 }
 
 static void
@@ -40,9 +42,10 @@ not_connected(void *arg, int err, const char *why)
 	struct proxy_client *c = arg;
 
 	c->dial = NULL;
-	if (err == EACCES)
-		client_refuse(c, NETPROXY_BY_LIST, NETPROXY_PRIVATE);
-	else if (err == OWN_PORTS_ERRNO)
+	if (err == EACCES) {
+		c->verdict = c->refusal;
+		client_refuse(c, c->refusal.source, c->refusal.reason);
+	} else if (err == OWN_PORTS_ERRNO)
 		client_refuse(c, NETPROXY_BY_OPERATOR, NETPROXY_OWN_PORT);
 	else
 		client_fail(c, err == ETIMEDOUT ? 504 : 502,

@@ -28,7 +28,8 @@ struct session_process;
 struct network_limits {
 	uint32_t connections; /* of each command, at once */
 	uint64_t bytes;	      /* of each command, both ways; 0: no limit */
-	/* owned: one pattern per line; empty: everything, and nothing */
+	/* owned: one pattern per line; empty: everything, also what is not
+	 * public, and nothing */
 	char *allow, *deny;
 };
 

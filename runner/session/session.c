@@ -172,7 +172,12 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	s->network_limits = (struct network_limits){
 		.connections = limits->network_connections,
 		.bytes = limits->network_bytes,
-		.allow = xstrdup(limits->network_allow),
+		/* Without the network of the host nobody reaches more than
+		 * public addresses, whatever a client lists. */
+		.allow = xstrdup(
+		    limits->network_host || limits->network_allow[0] != '\0'
+			? limits->network_allow
+			: "*:*"),
 		.deny = xstrdup(limits->network_deny),
 	};
 }

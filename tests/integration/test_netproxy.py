@@ -56,7 +56,7 @@ def test_a_listed_host_is_reached(proxy, origin):
     (["a*", "Ab.example"], "http://a.example/", "operator", "not listed", ""),
     (["a*", "Da.example"], "http://a.example/", "operator", "denied", "a.example"),
     (["a127.0.0.1", "A*"], "http://127.0.0.1/", "operator", "not listed", ""),
-    (["alocalhost", "A*"], "http://localhost/", "list", "private", "localhost"),
+    (["alocalhost", "A*"], "http://localhost/", "operator", "private", "localhost"),
     (["ab\u00fccher.example", "d*.b\u00fccher.example"], "http://x.xn--bcher-kva.example/", "list", "denied",
      "*.xn--bcher-kva.example"),
     (["a*", "d\u2024"], "http://a.example/", "list", "bad list", ""),
@@ -254,6 +254,21 @@ def test_a_name_is_worth_its_address(proxy, tmp_path, origin):
         assert p.event()["reason"] == "private"
     answer = p.http(f"GET http://two.example:{o.port}/ HTTP/1.1")
     assert not answer.startswith(b"HTTP/1.1 200") and len(o.seen) == 1
+
+
+@pytest.mark.parametrize("side,source", [("d", "list"), ("D", "operator")])
+@pytest.mark.parametrize("denial", ["127.0.0.1", "127.0.0.1:*", "127.0.0.1:PORT", "::ffff:127.0.0.1"])
+def test_a_name_that_leads_to_a_denied_address(proxy, origin, side, source, denial):
+    """A denial of an address holds for each name that leads there, on both sides; one of another port does not."""
+    o = origin()
+    denial = denial.replace("PORT", str(o.port))
+    p = proxy(["alocalhost:*", "Alocalhost:*", f"{side}{denial}", f"{side}[::1]"])
+    for ask in f"GET http://localhost:{o.port}/ HTTP/1.1", f"CONNECT localhost:{o.port} HTTP/1.1":
+        assert p.http(ask).startswith(b"HTTP/1.1 403")
+        e = p.event()
+        assert (e["allowed"], e["source"], e["reason"]) == (False, source, "denied") and e["rule"]
+    p.open(2, ["alocalhost:*", "Alocalhost:*", f"{side}127.0.0.1:1", f"{side}[::1]"])
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 200") and len(o.seen) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a name server at port 53")

@@ -10,7 +10,7 @@ from conftest import digest, lines_of, poll
 from execctl import Execctl
 from test_config import basic, check
 from test_metrics import Scraper
-from test_network_lists import CLIENT, POLICY, PYTHON, end, origin, own, run, start  # noqa: F401
+from test_network_lists import CLIENT, POLICY, PYTHON, end, launch, origin, own, run, start  # noqa: F401
 
 DISABLED = {"permissions": {"type": "disabled"}, "windowsSandboxLevel": "disabled"}
 EXTERNAL = {"permissions": {"type": "external", "network": "enabled"}, "windowsSandboxLevel": "disabled"}
@@ -95,6 +95,33 @@ def test_public_addresses_are_all_but_those_of_the_host(held, origin):
                      "get=http://169.254.169.254/latest/meta-data", f"socks=127.0.0.1:{o.port}", "get=http://10.0.0.1/")
     assert [g[0] for g in got] == [403, 403, 403, "socks5h", 403] and not o.seen
     assert {d["reason"] for d in ended["networkDenied"]} == {"not_allowed", "not_allowed_local"}
+
+
+@pytest.mark.parametrize("key", ["network-host = no", "network-deny = bad.example"])
+def test_a_list_of_a_client_opens_nothing_private(held, origin, key):
+    """An operator who gives no network of the host has the last word, though he lists nothing himself."""
+    o = origin()
+    c = session(held(key))
+    hosts = ["127.0.0.1", "localhost", "127.0.0.2", "10.0.0.1", "169.254.169.254"]
+    for pid, how in [("p", own(*(f"{h}:*" for h in hosts))),
+                     ("q", launch({f"{h}:*": "allow" for h in hosts}, allowLocalBinding=True))]:
+        got, ended = run(c, pid, *(f"get=http://{h}:{o.port}/" for h in hosts), f"connect=127.0.0.1:{o.port}",
+                         f"socks=localhost:{o.port}", **how)
+        assert [g[0] for g in got[:-1]] == [403] * 6 and got[-1] == ["socks5h", 2] and not o.seen, got
+        assert {d["reason"] for d in ended["networkDenied"]} == {"not_allowed", "not_allowed_local"}
+        told = [m["params"]["decidedBy"] for m in c.events(pid, "network/policyDecision")]
+        assert set(told) == {"operator"}, told
+
+
+def test_a_denial_of_the_operator_holds_for_each_address(held, origin):
+    """Also for one that a name leads to: of a command, and of http/request."""
+    o = origin()
+    c = session(held("network-allow = localhost:* 127.0.0.1:*", "network-deny = 127.0.0.1 ::1"))
+    got, ended = run(c, "p", f"get=http://localhost:{o.port}/", f"connect=localhost:{o.port}", **own("localhost:*"))
+    assert [g[0] for g in got] == [403, 403] and not o.seen
+    assert {d["reason"] for d in ended["networkDenied"]} == {"denied"}
+    code, message = fetch_error(c, f"http://localhost:{o.port}/")
+    assert code == -32603 and "denied (limited by network-deny, rule " in message and not o.seen, message
 
 
 def test_no_request_goes_around(held, origin):
@@ -275,7 +302,7 @@ def test_decisions_about_requests_are_counted_and_on_record(held, origin, direct
         ("allowed", "127.0.0.1", to_other.port, "list", "allow"),
         ("denied", "127.0.0.1", other.port, "operator", "port_not_allowed"),
         ("denied", "127.0.0.1", o.port, "list", "other_server_name"),
-        ("denied", "localhost", o.port, "list", "not_allowed_local")]
+        ("denied", "localhost", o.port, "operator", "not_allowed_local")]
     assert found()[2]["rule"] == "bad.example"
     metric = Scraper(s.urls[1])
     assert metric("execd_network_decisions_total", '{decision="allow"}') == 5

@@ -153,6 +153,35 @@ private_addresses_must_be_named(void **state)
 	}
 }
 
+/* The forms of an address of IPv4 that lead to it, too. */
+static void
+a_denied_address_is_denied_in_each_form(void **state)
+{
+	static const char *const forms[] = { "203.0.113.9",
+		"::ffff:203.0.113.9", "64:ff9b::203.0.113.9",
+		"64:ff9b:1::203.0.113.9", "2002:cb00:7109::1",
+		"::203.0.113.9" };
+	struct network_rules r;
+	struct host_name a;
+
+	read_list(&r, "+* -203.0.113.9:80 -2001:db8::1");
+	for (size_t i = 0; i < nitems(forms); i++) {
+		const struct network_rule *rule;
+
+		assert_int_equal(host_name_parse(&a, text(forms[i])), 0);
+		assert_non_null(network_rules_denial(&r, &a.address, 80));
+		assert_null(network_rules_denial(&r, &a.address, 81));
+		assert_int_equal(
+		    network_rules_judge(&r, &a, 80, NETWORK_HTTP, &rule),
+		    NETWORK_DENIED);
+	}
+	assert_int_equal(host_name_parse(&a, text("2001:db8::1")), 0);
+	assert_non_null(network_rules_denial(&r, &a.address, 81));
+	assert_int_equal(host_name_parse(&a, text("2001:db8::2")), 0);
+	assert_null(network_rules_denial(&r, &a.address, 80));
+	network_rules_clear(&r);
+}
+
 static void
 bad_patterns_are_refused(void **state)
 {
@@ -201,6 +230,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts_are_judged),
 		cmocka_unit_test(private_addresses_must_be_named),
+		cmocka_unit_test(a_denied_address_is_denied_in_each_form),
 		cmocka_unit_test(bad_patterns_are_refused),
 		cmocka_unit_test(a_list_has_a_limit),
 	};
