@@ -9,6 +9,7 @@
 
 #include "base64.h"
 #include "frame.h"
+#include "http_decode.h"
 #include "http_exchange.h"
 #include "http_text.h"
 #include "util.h"
@@ -152,6 +153,26 @@ body_send_all(void)
  */
 #define DISCARD_MAX (64u << 10)
 
+/* What described the coded body is left out: neither is true any more. */
+static void
+write_headers(const struct exchange *x, struct json_writer *w)
+{
+	const char *name = (const char *)x->headers.data;
+	const char *end = name + x->headers.len, *value;
+
+	for (; name < end; name = value + strlen(value) + 1) {
+		value = name + strlen(name) + 1;
+		if (x->decoder != NULL &&
+		    (strcmp(name, "content-encoding") == 0 ||
+			strcmp(name, "content-length") == 0))
+			continue;
+		json_begin(w, '{');
+		json_key_cstring(w, "name", name);
+		json_key_cstring(w, "value", value);
+		json_end(w, '}');
+	}
+}
+
 /*
  * Writes the result of a request with an empty body. x->text_at is where the
  * body goes in the writer's buffer.
@@ -161,7 +182,7 @@ answer_write(struct exchange *x, struct json_writer *w)
 {
 	json_key_i64(w, "status", x->status);
 	json_key_begin(w, "headers", '[');
-	json_raw(w, (const char *)x->headers.data, x->headers.len);
+	write_headers(x, w);
 	json_end(w, ']');
 	json_key_base64(w, "bodyBase64", NULL, 0);
 	x->text_at = w->buf->len - 1;
@@ -222,12 +243,13 @@ note_header(struct exchange *x, const char *name, size_t name_len,
 		free(x->location);
 		x->location = xstrndup(value, value_len);
 	}
+	if (strcmp(lower, "content-encoding") == 0 && x->codings++ == 0)
+		x->coding = xstrndup(value, value_len);
 	if (!is_visible(value, value_len))
 		return;
-	json_begin(&x->header_list, '{');
-	json_key_string(&x->header_list, "name", lower, strlen(lower));
-	json_key_string(&x->header_list, "value", value, value_len);
-	json_end(&x->header_list, '}');
+	buf_put(&x->headers, lower, name_len + 1);
+	buf_put(&x->headers, value, value_len);
+	buf_put(&x->headers, "", 1);
 }
 
 /*
@@ -237,7 +259,12 @@ static void
 begin_response(struct exchange *x)
 {
 	buf_clear(&x->headers);
-	json_writer_init(&x->header_list, &x->headers);
+	free(x->coding);
+	x->coding = NULL;
+	x->codings = 0;
+	http_decoder_free(x->decoder);
+	x->decoder = NULL;
+	x->skip = 0;
 	free(x->location);
 	x->location = NULL;
 	free(x->length);
@@ -302,7 +329,13 @@ headers_complete(struct exchange *x)
 	 */
 	x->redirecting = x->follow && http_message_redirects(
 					  &x->message, x->status, x->location);
-	if (x->stream && !x->redirecting)
+	if (x->redirecting)
+		return;
+	if (x->codings == 1 && http_decoder_knows(x->coding)) {
+		x->decoder = http_decoder_new(x->coding);
+		x->undecodable = x->decoder == NULL;
+	}
+	if (x->stream)
 		answer_headers(x);
 }
 
@@ -327,6 +360,53 @@ answer_on_header(char *line, size_t size, size_t n, void *arg)
 	return x->headers.failed ? 0 : n;
 }
 
+/* Tells whether the client does not read; then the transfer pauses. */
+static bool
+pauses(struct exchange *x)
+{
+	x->paused = x->stream && channel_congested(x->channel);
+	return x->paused;
+}
+
+/* Passes on a part of the body. Returns false if a limit is reached. */
+static bool
+pass_on(struct exchange *x, const void *data, size_t n)
+{
+	if (!x->stream)
+		return body_add(x, data, n);
+	answer_delta(x, data, n, NULL);
+	return true;
+}
+
+/*
+ * Decodes a part of the body, as far as the client reads. curl brings a part
+ * again that was not taken as a whole, perhaps in other pieces; what was
+ * decoded of it is skipped then.
+ */
+static size_t
+decode(struct exchange *x, const char *data, size_t n)
+{
+	size_t skipped = x->skip < n ? x->skip : n, left = n - skipped;
+	const char *at = data + skipped;
+	const void *out;
+	ssize_t len;
+
+	for (;;) {
+		if (pauses(x)) {
+			x->skip += n - skipped - left;
+			return CURL_WRITEFUNC_PAUSE;
+		}
+		len = http_decoder_step(x->decoder, &at, &left, &out);
+		x->undecodable = len < 0;
+		if (len <= 0)
+			break;
+		if (!pass_on(x, out, (size_t)len))
+			return 0;
+	}
+	x->skip -= skipped;
+	return len < 0 ? 0 : n;
+}
+
 size_t
 answer_on_body(char *data, size_t size, size_t n, void *arg)
 {
@@ -336,12 +416,11 @@ answer_on_body(char *data, size_t size, size_t n, void *arg)
 		x->discarded += n;
 		return x->discarded > DISCARD_MAX ? 0 : n;
 	}
-	if (!x->stream)
-		return body_add(x, data, n) ? n : 0;
-	if (channel_congested(x->channel)) {
-		x->paused = true;
+	if (x->undecodable)
+		return 0;
+	if (x->decoder != NULL)
+		return decode(x, data, n);
+	if (pauses(x))
 		return CURL_WRITEFUNC_PAUSE;
-	}
-	answer_delta(x, data, n, NULL);
-	return n;
+	return pass_on(x, data, n) ? n : 0;
 }

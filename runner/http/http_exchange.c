@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "http_decode.h"
 #include "http_exchange.h"
 #include "log.h"
 #include "loop.h"
@@ -158,6 +159,8 @@ exchange_free(struct exchange *x)
 	free(x->request_id);
 	free(x->location);
 	free(x->length);
+	free(x->coding);
+	http_decoder_free(x->decoder);
 	free(x);
 }
 
@@ -284,6 +287,9 @@ exchange_done(struct exchange *x, CURLcode code)
 		fail(x, "the response has too many headers");
 	else if (x->too_large)
 		fail_too_large(x);
+	else if (x->undecodable || (code == CURLE_OK && x->decoder != NULL &&
+				       !http_decoder_may_end(x->decoder)))
+		fail(x, "error decoding response body");
 	else if (code != CURLE_OK && !(x->head && x->in_body))
 		fail(x, failure_of(x, code, text));
 	else
@@ -354,6 +360,7 @@ send_message(struct exchange *x)
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)DELTA_BYTES);
+	curl_easy_setopt(e, CURLOPT_HTTP_CONTENT_DECODING, 0L);
 	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, answer_on_header);
 	curl_easy_setopt(e, CURLOPT_HEADERDATA, x);
 	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, answer_on_body);

@@ -84,9 +84,14 @@ struct exchange {
 	bool redirecting;
 	int redirects;
 	long status;
-	uint64_t seq;	    /* of the last delta */
-	struct buf headers; /* response headers so far, as JSON */
-	struct json_writer header_list;
+	uint64_t seq; /* of the last delta */
+	/* Response headers so far: names and values, each ends with a NUL. */
+	struct buf headers;
+	char *coding;		      /* owned; the only Content-Encoding */
+	unsigned codings;	      /* how many there are */
+	struct http_decoder *decoder; /* NULL: the body stays as it comes */
+	size_t skip;	  /* bytes that were decoded, and come again */
+	bool undecodable; /* the body is not what its headers say */
 	bool in_body;	  /* later header lines are trailers */
 	bool head;	  /* HEAD with a body: ends after the headers */
 	bool malformed;	  /* a header line that readers interpret differently */

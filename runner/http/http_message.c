@@ -212,6 +212,9 @@ http_message_init(
 		if (take_header(m, &p->headers[i], error) < 0)
 			return -EBADMSG;
 	take_credentials(m);
+	/* What http_decode.h knows. */
+	if (!has_header(m, "Accept-Encoding"))
+		add_header(m, "Accept-Encoding", 15, "zstd,gzip", 9);
 	if (p->has_body) {
 		m->body = xmalloc(p->body.len + 1);
 		memcpy(m->body, p->body.ptr, p->body.len);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """http/request against a real origin, HTTP and HTTPS (doc/protocol.md section 12)."""
 import base64
+import gzip
 import hashlib
 import http.server
 import json
@@ -9,12 +10,29 @@ import socket
 import ssl
 import subprocess
 import threading
+import zlib
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from conftest import MIB, is_alive, kill, poll
 from execd_client import b64
 from test_limits import rss_kib
+
+
+GZIP = gzip.compress(b"text")
+ZSTD = base64.b64decode("KLUv/QRYIQAAdGV4dFKvzIg=")      # of `printf text | zstd`
+ZEROS = gzip.compress(bytes(16 << 20), 1)
+
+
+def zstd_window(log):
+    """A frame of "text" that wants this window (RFC 8878 section 3.1.1.1.2)."""
+    return b"\x28\xb5\x2f\xfd\x00" + bytes([(log - 10) << 3]) + b"\x21\0\0text"
+
+
+CODED = {"gzip": GZIP, "zstd": ZSTD, "empty": b"", "junk": b"no such thing", "gzip-cut": GZIP[:-1], "gzip-header": GZIP[:5],
+         "gzip-sum": GZIP[:-5] + b"x" + GZIP[-4:], "gzip-twice": GZIP * 2, "gzip-more": GZIP + b"x",
+         "gzip-and-cut": GZIP + GZIP[:-9], "zstd-cut": ZSTD[:-1], "zstd-twice": ZSTD * 2, "zstd-and-cut": ZSTD + ZSTD[:9],
+         "zstd-8m": zstd_window(23), "zstd-16m": zstd_window(24), "bomb": ZEROS * 33, "large": ZEROS * 13}
 
 
 class Origin(http.server.ThreadingHTTPServer):
@@ -110,6 +128,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.go_on.wait(20)
             self.close_connection = True
 
+    def serve_coded(self, query):
+        self.answer(200, CODED[query["body"]], ("Content-Encoding", query["as"]))
+
+    def serve_coded_wait(self, query):
+        z = zlib.compressobj(wbits=31)
+        self.send_response(200)
+        self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.close_connection = True
+        self.wfile.write(z.compress(b"he") + z.flush(zlib.Z_SYNC_FLUSH))
+        self.server.go_on.wait(20)
+        if "cut" not in query:
+            self.wfile.write(z.compress(b"llo") + z.flush())
+
     def serve_silent(self, query):
         self.server.go_on.wait(20)
 
@@ -167,7 +199,7 @@ def test_what_is_sent(client, origin, method, body):
     extra = {} if body is None else {"bodyBase64": b64(body)}
     e = echoed(fetch(client, origin.url("/x?y=%20z#fragment"), method, **extra))
     assert (e["method"], e["path"], base64.b64decode(e["body"])) == (method, "/x?y=%20z", body or b"")
-    assert sorted(e["names"]) == sorted(["host", "accept"] + ([] if body is None else ["content-length"]))
+    assert sorted(e["names"]) == sorted(["host", "accept", "accept-encoding"] + ([] if body is None else ["content-length"]))
     assert e["header"]["accept"] == "*/*"
 
 
@@ -285,6 +317,82 @@ def test_a_body_that_would_be_too_large(spawn, origin):
     origin.go_on.set()
     assert c.answer(ids[0])["error"]["message"] not in TOO_LARGE
     assert fetch(c, origin.url(f"/large?n={2 << 20}"))["status"] == 200
+
+
+UNDECODABLE = "error decoding response body"
+
+
+@pytest.mark.parametrize("coding, body, expected", [
+    ("gzip", "gzip", b"text"), ("zstd", "zstd", b"text"), ("gzip", "empty", b""), ("zstd", "empty", b""),
+    ("gzip", "gzip-twice", b"texttext"), ("zstd", "zstd-twice", b"texttext"), ("zstd", "zstd-8m", b"text"),
+    *((b[:4], b, None) for b in ("gzip-cut", "gzip-header", "gzip-sum", "gzip-more", "gzip-and-cut", "zstd-cut",
+                                 "zstd-and-cut", "zstd-16m")),
+    ("gzip", "junk", None), ("zstd", "junk", None), ("gzip", "zstd", None), ("zstd", "gzip", None)])
+def test_coded_bodies(client, origin, coding, body, expected):
+    """They are decoded, whole, or refused: also where the origin's length is right and the coded stream is not at its end."""
+    url = origin.url(f"/coded?as={coding}&body={body}")
+    answer = client.answer(ask(client, url))
+    if expected is None:
+        assert answer["error"]["message"] == f"failed to read http/request response body: {UNDECODABLE}", answer
+    else:
+        assert base64.b64decode(answer["result"]["bodyBase64"]) == expected
+        assert not {"content-encoding", "content-length"} & {h["name"] for h in answer["result"]["headers"]}
+    fetch(client, url, streamResponse=True)
+    got, error = streamed(client)
+    assert error == (UNDECODABLE if expected is None else None) and (expected is None or got == expected)
+    head = fetch(client, url, "HEAD", requestId="h")
+    assert head["bodyBase64"] == "" and "content-encoding" not in {h["name"] for h in head["headers"]}
+
+
+@pytest.mark.parametrize("coding", ["br", "deflate", "gzip,zstd", "identity"])
+def test_codings_that_are_not_decoded(client, origin, coding):
+    r = fetch(client, origin.url(f"/coded?as={coding}&body=gzip"))
+    assert base64.b64decode(r["bodyBase64"]) == GZIP
+    assert {"name": "content-encoding", "value": coding} in r["headers"]
+
+
+def test_codings_that_are_asked_for(client, origin):
+    def asked(*headers):
+        return echoed(fetch(client, origin.url("/echo"), headers=[{"name": n, "value": v} for n, v in headers]))["header"]
+    assert asked()["accept-encoding"] == "zstd,gzip"
+    assert asked(("ACCEPT-encoding", "br"))["accept-encoding"] == "br"
+    assert echoed(fetch(client, origin.url("/redirect?code=302&to=/echo")))["header"]["accept-encoding"] == "zstd,gzip"
+
+
+def test_coded_bodies_are_decoded_as_they_come(client, origin):
+    for query, rest, error in ("", b"hello", None), ("?cut=1", b"he", UNDECODABLE):
+        origin.go_on.clear()
+        id = "w" + query
+        fetch(client, origin.url("/coded/wait" + query), streamResponse=True, requestId=id)
+        client.wait(lambda: deltas(client, id), what="the first part")
+        assert base64.b64decode(deltas(client, id)[0]["deltaBase64"]) == b"he" and not deltas(client, id)[-1]["done"]
+        origin.go_on.set()
+        assert streamed(client, id) == (rest, error)
+
+
+def test_a_bomb(spawn, origin):
+    """What comes out meets the limit, not what comes in."""
+    c = spawn().ready()
+    assert failure(c, origin.url("/coded?as=gzip&body=bomb"), timeoutMs=60000) == TOO_LARGE
+    assert fetch(c, origin.url("/coded?as=gzip&body=gzip"))["status"] == 200
+
+
+def test_a_bomb_for_a_client_that_does_not_read(spawn, origin):
+    s = spawn()
+    c = s.ready()
+    fetch(c, origin.url("/echo"))
+    helper = helper_of(s)
+    c.pause()
+    ask(c, origin.url("/coded?as=gzip&body=large"), streamResponse=True)
+    origin.wait_for(2, origin.served)
+    other = s.ready()
+    for i in range(20):
+        assert other.run(f"p{i}", ["/bin/echo", "fine"]).stdout == "fine\n"
+    for pid in (s.frontend(), s.runner(c), helper):
+        assert rss_kib(pid) < 48 * MIB
+    c.resume()
+    body, error = streamed(c, timeout=60)
+    assert (len(body), body.strip(b"\0"), error) == (208 << 20, b"", None)
 
 
 def test_a_large_body_is_held_once(spawn, origin):
