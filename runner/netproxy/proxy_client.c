@@ -292,6 +292,8 @@ take_bytes(struct proxy_client *c)
 		request_read(c);
 	else if (c->state == RELAYING && client_is_tunnel(c))
 		relay_check_hello(c);
+	else if (c->state == RELAYING && c->chunked)
+		relay_chunks(c);
 	else
 		buf_consume(&c->in, c->in.len);
 }

@@ -47,7 +47,9 @@ struct proxy_client {
 	struct proxy_verdict verdict;
 	struct proxy_verdict refusal; /* of the latest address */
 	uint64_t length;	      /* of the body of the request */
-	bool endless;  /* that body has no length, or is another protocol */
+	bool chunked;		      /* that body has no length */
+	struct proxy_chunks chunks;
+	bool upgrade;  /* asked for: what follows waits for the answer */
 	bool no_body;  /* the response to HEAD */
 	bool upgraded; /* to another protocol: WebSocket */
 	bool down_end; /* the command sends nothing more */
@@ -104,5 +106,7 @@ void relay_begin(struct proxy_client *c);
 /* Looks at the first record of a tunnel. Until the record is whole, nothing of
  * it goes to the host. */
 void relay_check_hello(struct proxy_client *c);
+/* Passes on what has come of a chunked body, and no byte behind it. */
+void relay_chunks(struct proxy_client *c);
 
 #endif

@@ -113,8 +113,8 @@ parse_request_line(struct proxy_request *r, struct slice line)
 /* These headers say where the request goes and where its body ends. Two
  * servers that disagree about them would read different requests. */
 struct framing {
-	unsigned hosts, lengths, encodings;
-	bool same_host;
+	unsigned hosts, lengths, encodings, upgrades;
+	bool same_host, websocket;
 };
 
 static void
@@ -162,6 +162,9 @@ take_field(struct framing *f, struct proxy_request *r, struct slice name,
 			return "transfer-encoding is not \"chunked\"";
 	} else if (http_same_word(name, SLICE("connection"))) {
 		r->upgrade |= http_list_has(value, SLICE("upgrade"));
+	} else if (http_same_word(name, SLICE("upgrade"))) {
+		f->upgrades++;
+		f->websocket = http_same_word(value, SLICE("websocket"));
 	}
 	return NULL;
 }
@@ -191,6 +194,10 @@ parse_fields(struct proxy_request *r, struct slice rest)
 		why = take_field(&f, r, name, value);
 	if (n < 0)
 		return "a header line is not valid";
+	/* In HTTP/2 each request would name its own host. A server may go on
+	 * without another protocol, so the header is left out. */
+	r->upgrade =
+	    r->upgrade && f.upgrades == 1 && f.websocket && !r->chunked;
 	return why != NULL ? why : check_framing(&f);
 }
 
@@ -267,6 +274,111 @@ proxy_request_write(struct buf *b, const struct proxy_request *r)
 	buf_puts(b, " HTTP/1.1\r\n");
 	copy_fields(b, fields, r->upgrade);
 }
+
+/* --- chunks ------------------------------------------------------------- */
+
+#define CHUNK_DIGITS_MAX 15
+
+static int
+hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Returns the next state, or -EBADMSG. */
+static int
+read_size(struct proxy_chunks *s, uint8_t c)
+{
+	int digit = hex_digit(c);
+
+	if (digit >= 0) {
+		s->left = s->left * 16 + (uint64_t)digit;
+		return ++s->digits <= CHUNK_DIGITS_MAX ? CHUNK_SIZE : -EBADMSG;
+	}
+	if (s->digits == 0)
+		return -EBADMSG;
+	return c == '\r'  ? CHUNK_SIZE_LF
+	       : c == ';' ? CHUNK_EXTENSION
+			  : -EBADMSG;
+}
+
+/* A byte of a line, whose end has both of its characters. */
+static int
+read_line(uint8_t c, int same, int next)
+{
+	return c == '\r' ? next : c == '\n' || c == '\0' ? -EBADMSG : same;
+}
+
+static int
+expect(uint8_t c, char wanted, int next)
+{
+	return c == (uint8_t)wanted ? next : -EBADMSG;
+}
+
+static int
+read_byte(struct proxy_chunks *s, uint8_t c)
+{
+	switch (s->state) {
+	case CHUNK_SIZE:
+		return read_size(s, c);
+	case CHUNK_EXTENSION:
+		return read_line(c, CHUNK_EXTENSION, CHUNK_SIZE_LF);
+	case CHUNK_SIZE_LF:
+		s->digits = 0;
+		return expect(
+		    c, '\n', s->left > 0 ? CHUNK_DATA : CHUNK_TRAILER);
+	case CHUNK_DATA_CR:
+		return expect(c, '\r', CHUNK_DATA_LF);
+	case CHUNK_DATA_LF:
+		return expect(c, '\n', CHUNK_SIZE);
+	case CHUNK_TRAILER:
+		return read_line(c, CHUNK_TRAILER_LINE, CHUNK_LAST_LF);
+	case CHUNK_TRAILER_LINE:
+		return read_line(c, CHUNK_TRAILER_LINE, CHUNK_TRAILER_LF);
+	case CHUNK_TRAILER_LF:
+		return expect(c, '\n', CHUNK_TRAILER);
+	default:
+		return expect(c, '\n', CHUNK_DONE);
+	}
+}
+
+/* Returns how many bytes of the data are there. */
+static size_t
+skip_data(struct proxy_chunks *s, size_t len)
+{
+	size_t n = len < s->left ? len : (size_t)s->left;
+
+	s->left -= n;
+	if (s->left == 0)
+		s->state = CHUNK_DATA_CR;
+	return n;
+}
+
+ssize_t
+proxy_chunks_read(struct proxy_chunks *s, const uint8_t *data, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && s->state != CHUNK_DONE) {
+		int next;
+
+		if (s->state == CHUNK_DATA) {
+			at += skip_data(s, len - at);
+			s->line = 0;
+			continue;
+		}
+		next = read_byte(s, data[at++]);
+		if (next < 0 || ++s->line > PROXY_HEAD_MAX)
+			return -EBADMSG;
+		s->state = (enum proxy_chunk_state)next;
+	}
+	return (ssize_t)at;
+}
+
+/* --- responses ---------------------------------------------------------- */
 
 /* Returns false if it is no status line. */
 static bool

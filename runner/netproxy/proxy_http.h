@@ -2,8 +2,8 @@
 /*
  * What a proxy reads and writes of HTTP/1.1 (RFC 9110, RFC 9112). Each
  * connection carries one request, and says so to both sides: nothing behind it
- * is read as a second request, so there is nothing to smuggle. Bodies are not
- * read at all. Pure.
+ * is read as a second request, so there is nothing to smuggle. Of a
+ * body nothing is read but the lines between its chunks. Pure.
  */
 #ifndef PROXY_HTTP_H
 #define PROXY_HTTP_H
@@ -19,7 +19,7 @@ struct proxy_request {
 	struct slice host; /* as written; to be normalised */
 	uint16_t port;
 	struct slice path; /* of a request that is no CONNECT */
-	bool upgrade;	   /* wants to speak another protocol: WebSocket */
+	bool upgrade;	   /* wants to speak WebSocket, and nothing else */
 	bool chunked;	   /* only the body says where it ends */
 	uint64_t length;   /* of a body that is not chunked */
 	struct slice head; /* request line and headers */
@@ -34,6 +34,37 @@ ssize_t proxy_request_parse(
 
 /* Writes the head for the server: origin form, this connection's end. */
 void proxy_request_write(struct buf *b, const struct proxy_request *r);
+
+/* How far the chunks of a body were read (RFC 9112 section 7.1). */
+enum proxy_chunk_state {
+	CHUNK_SIZE,
+	CHUNK_EXTENSION,
+	CHUNK_SIZE_LF,
+	CHUNK_DATA,
+	CHUNK_DATA_CR,
+	CHUNK_DATA_LF,
+	CHUNK_TRAILER, /* at the beginning of a line */
+	CHUNK_TRAILER_LINE,
+	CHUNK_TRAILER_LF,
+	CHUNK_LAST_LF,
+	CHUNK_DONE,
+};
+
+struct proxy_chunks {
+	enum proxy_chunk_state state;
+	unsigned digits; /* of a size */
+	size_t line;	 /* bytes of lines that are no data */
+	uint64_t left;	 /* of the data of this chunk */
+};
+
+/*
+ * Reads more of a chunked body. Returns how many of the bytes belong to it,
+ * which is all of them until s->state is CHUNK_DONE; or -EBADMSG for what two
+ * servers could read in two ways: a line that ends without CR, a size that is
+ * no number, or lines of more than PROXY_HEAD_MAX bytes.
+ */
+ssize_t proxy_chunks_read(
+    struct proxy_chunks *s, const uint8_t *data, size_t len);
 
 struct proxy_response {
 	unsigned status;

@@ -29,15 +29,36 @@ moved(void *arg, size_t n)
 	return false;
 }
 
-/* The command has ended, or its request is whole. Servers take an end of the
- * bytes for a client that has left, so they see it when it comes. */
+static void start_to_host(struct proxy_client *c, struct buf *first);
+
+/* What was held back goes on: the server has agreed to the other protocol. */
 static void
+go_on_upgraded(struct proxy_client *c)
+{
+	proxy_pipe_stop(&c->to_host);
+	c->to_host = (struct proxy_pipe){ 0 };
+	if (moved(c, c->in.len))
+		start_to_host(c, &c->in);
+}
+
+/*
+ * The command has ended, or what was known of its request is passed on. Servers
+ * take an end of the bytes for a client that has left, so they see it when it
+ * comes. What follows a request for another protocol waits in the socket.
+ * Returns true if the command has ended.
+ */
+static bool
 end_request(struct proxy_client *c)
 {
-	if (c->to_host.limited && c->to_host.left == 0)
-		loop_add(&c->down_event, NULL);
-	else
+	bool ended = !c->to_host.limited || c->to_host.left > 0;
+
+	if (ended)
 		shutdown(c->up, SHUT_WR);
+	else if (c->upgraded)
+		go_on_upgraded(c);
+	else if (!c->upgrade)
+		loop_add(&c->down_event, NULL);
+	return ended;
 }
 
 /* The answer to a request is the last of its connection. */
@@ -56,14 +77,14 @@ done(void *arg, struct proxy_pipe *p)
 {
 	struct proxy_client *c = arg;
 
-	if (p == &c->to_host) {
-		end_request(c);
-	} else if (client_is_tunnel(c) || c->upgraded) {
-		shutdown(c->down, SHUT_WR);
-	} else {
+	if (p == &c->to_host && !end_request(c))
+		return;
+	if (p == &c->to_command && !client_is_tunnel(c) && !c->upgraded) {
 		end_answer(c);
 		return;
 	}
+	if (p == &c->to_command)
+		shutdown(c->down, SHUT_WR);
 	if (c->to_host.done && c->to_command.done)
 		client_free(c);
 }
@@ -120,6 +141,33 @@ relay_check_hello(struct proxy_client *c)
 		start_to_host(c, &c->in);
 }
 
+/* The data of the last chunk that has begun goes by the pipe; what follows it
+ * is read here again. */
+void
+relay_chunks(struct proxy_client *c)
+{
+	ssize_t n = proxy_chunks_read(&c->chunks, c->in.data, c->in.len);
+
+	event_del(&c->down_event);
+	if (n < 0) {
+		client_reset(c);
+		return;
+	}
+	buf_put(&c->head, c->in.data, (size_t)n);
+	buf_consume(&c->in, c->in.len);
+	if (!moved(c, c->head.len))
+		return;
+	proxy_pipe_stop(&c->to_host);
+	c->to_host = (struct proxy_pipe){ .limited = true };
+	if (c->chunks.state == CHUNK_DATA) {
+		c->to_host.left = c->chunks.left;
+		c->chunks.left = 0;
+		c->chunks.state = CHUNK_DATA_CR;
+	}
+	c->chunked = c->chunks.state != CHUNK_DONE;
+	start_to_host(c, &c->head);
+}
+
 /* Returns how many of the n bytes that came with a head belong to its body. */
 static size_t
 take_body(struct proxy_pipe *p, size_t n)
@@ -141,6 +189,8 @@ take_response(struct proxy_client *c, const struct proxy_response *r)
 
 	event_del(&c->up_event);
 	c->upgraded = r->status == 101;
+	if (c->upgrade && !c->upgraded)
+		buf_consume(&c->in, c->in.len);
 	p->limited =
 	    !c->upgraded && (r->has_length || r->no_body || c->no_body);
 	p->left = r->no_body || c->no_body ? 0 : r->length;
@@ -149,8 +199,13 @@ take_response(struct proxy_client *c, const struct proxy_response *r)
 	buf_clear(&c->back);
 	if (c->out.failed)
 		log_fatal("no room for the beginning of an answer");
-	if (moved(c, n))
-		start_to_command(c, &c->out);
+	if (!moved(c, n))
+		return;
+	start_to_command(c, &c->out);
+	if (c->upgraded && c->to_host.done)
+		go_on_upgraded(c);
+	else if (c->upgrade && !c->upgraded && c->to_host.done)
+		loop_add(&c->down_event, NULL);
 }
 
 /* Heads before the answer's (1xx) go to the command at once. */
@@ -166,6 +221,10 @@ read_response(struct proxy_client *c)
 		if (n > 0)
 			buf_consume(&c->back, (size_t)n);
 	} while (n > 0 && r.status < 200 && r.status != 101 && !c->out.failed);
+	if (r.status == 101 && !c->upgrade) {
+		buf_consume(&c->out, c->out.len);
+		n = -EBADMSG; /* nobody has asked for another protocol */
+	}
 	if (n < 0 || c->out.failed)
 		client_fail(c, 502, SOCKS_FAILED,
 		    "the server does not answer with HTTP/1.1");
@@ -211,16 +270,22 @@ begin_tunnel(struct proxy_client *c)
 static void
 begin_http(struct proxy_client *c)
 {
-	c->to_host.limited = !c->endless;
-	c->to_host.left = c->length;
-	buf_put(&c->head, c->in.data, take_body(&c->to_host, c->in.len));
-	buf_consume(&c->in, c->in.len);
-	if (!moved(c, c->head.len))
-		return;
-	start_to_host(c, &c->head);
+	size_t n;
+
 	event_assign(
 	    &c->up_event, proxy_base, c->up, EV_READ | EV_PERSIST, up_cb, c);
 	loop_add(&c->up_event, NULL);
+	if (c->chunked) {
+		relay_chunks(c);
+		return;
+	}
+	c->to_host.limited = true;
+	c->to_host.left = c->length;
+	n = take_body(&c->to_host, c->in.len);
+	buf_put(&c->head, c->in.data, n);
+	buf_consume(&c->in, c->upgrade ? n : c->in.len);
+	if (moved(c, c->head.len))
+		start_to_host(c, &c->head);
 }
 
 void

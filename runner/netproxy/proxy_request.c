@@ -106,7 +106,7 @@ check_mode(struct proxy_client *c)
 {
 	if (!c->list->limited)
 		return true;
-	if (client_is_tunnel(c) || c->endless)
+	if (client_is_tunnel(c) || c->chunked || c->upgrade)
 		client_refuse(c, NETPROXY_BY_MODE, NETPROXY_NO_TUNNELS);
 	else if (strcmp(c->method, "GET") && strcmp(c->method, "HEAD") &&
 		 strcmp(c->method, "OPTIONS"))
@@ -143,7 +143,8 @@ take_http(struct proxy_client *c, const struct proxy_request *r)
 	c->protocol = r->connect ? NETPROXY_HTTPS_CONNECT : NETPROXY_HTTP;
 	c->port = r->port;
 	memcpy(c->method, r->method.ptr, r->method.len);
-	c->endless = r->upgrade || r->chunked;
+	c->chunked = r->chunked;
+	c->upgrade = r->upgrade;
 	c->length = r->length;
 	c->no_body = slice_equal(r->method, SLICE("HEAD"));
 	if (proxy_host_read(&c->host, r->host) < 0) {

@@ -126,6 +126,101 @@ def test_nothing_behind_the_first_request_is_a_request(proxy, origin, method, le
     assert p.event()["host"] == "c.example"
 
 
+SECOND = b"GET / HTTP/1.1\r\nHost: b.example\r\n\r\n"
+
+
+@pytest.mark.parametrize("size", [1, 7, 100000])
+@pytest.mark.parametrize("chunks", [
+    b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"3;a=b\r\n\r\n0\r\n00a\r\n0123456789\r\n0\r\nx: y\r\nz: 0\r\n\r\n",
+    b"%x\r\n%b\r\n0;e\r\n\r\n" % (3000, b"0\r\n\r\n" * 600)], ids=["empty", "one", "trailer", "long"])
+def test_nothing_behind_a_chunked_body_is_a_request(proxy, origin, chunks, size):
+    """The body is passed on as it is, and what comes behind it goes nowhere, however both are cut."""
+    def answer(request, data):
+        while not data.endswith(chunks) and (more := request.recv(1 << 16)):
+            data += more
+        o.seen.append(data)
+        request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+
+    o = origin(answer, hold=True)
+    p = proxy(["alocalhost"])
+    with p.connect() as s:
+        s.sendall(f"POST http://localhost:{o.port}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(chunks + SECOND), size):
+            s.sendall((chunks + SECOND)[at:at + size])
+        got = read_all(s)
+    assert got.count(b"HTTP/1.1") == 1 and body(got) == b"hi"
+    o.stop()
+    assert body(o.seen[1]) == chunks and not any(b"b.example" in seen for seen in o.seen)
+
+
+def test_a_large_chunked_body(proxy, origin):
+    data = b"".join(b"%x\r\n%b\r\n" % (n, os.urandom(n)) for n in [1, 65536, 300000, 5] * 5) + b"0\r\n\r\n"
+
+    def answer(request, seen):
+        while len(body(seen)) < len(data) and (more := request.recv(1 << 16)):
+            seen += more
+        request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + (b"ok" if body(seen) == data else b"no"))
+
+    o = origin(answer)
+    p = proxy(["alocalhost"])
+    assert body(p.http(f"POST http://localhost:{o.port}/ HTTP/1.1\nTransfer-Encoding: chunked", data + SECOND)) == b"ok"
+
+
+@pytest.mark.parametrize("chunks", [
+    b"0\n\n", b"5\nhello\n0\r\n\r\n", b"0x5\r\nhello\r\n", b"+5\r\nhello\r\n", b" 5\r\nhello\r\n", b"\r\n", b"5\r\nhelloX",
+    b"5;a\nb\r\nhello\r\n", b"0\r\nx: y\n\r\n", b"0\r\nx\ry\r\n\r\n", b"1" * 17 + b"\r\n", b"0;" + b"x" * 70000])
+def test_chunks_that_can_be_read_in_two_ways(proxy, origin, chunks):
+    """The connection ends there, and nothing of what follows goes to the host."""
+    o = origin(answer=b"", hold=True)
+    p = proxy(["alocalhost"])
+    try:
+        p.http(f"POST http://localhost:{o.port}/ HTTP/1.1\nTransfer-Encoding: chunked", chunks + SECOND)
+    except ConnectionError:
+        pass  # reset while it still sends
+    o.stop()
+    assert not any(b"b.example" in seen for seen in o.seen)
+
+
+UPGRADE = "GET http://localhost:%d/ HTTP/1.1\nConnection: upgrade\nUpgrade: %s"
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "h2c", "websocket, h2c", "websocket\nUpgrade: h2c"])
+def test_nothing_behind_a_change_of_the_protocol_that_is_not_made(proxy, origin, protocol):
+    """A server that answers as ever sees no second request, and of h2c it does not even hear."""
+    o = origin(hold=True)
+    p = proxy(["alocalhost"])
+    answer = p.http(UPGRADE % (o.port, protocol), SECOND)
+    assert answer.count(b"HTTP/1.1") == 1 and body(answer) == b"hi"
+    o.stop()
+    assert b"b.example" not in o.seen[0] and (b"websocket" in o.seen[0]) == (protocol == "websocket")
+    assert b"h2c" not in o.seen[0]
+
+
+def test_what_follows_waits_until_the_protocol_is_another_one(proxy, origin):
+    seen = []
+
+    def answer(request, data):
+        seen.append(data)
+        request.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nframe")
+
+    o = origin(answer, hold=True)
+    p = proxy(["alocalhost"])
+    with p.connect() as s:
+        s.sendall((UPGRADE % (o.port, "websocket")).replace("\n", "\r\n").encode() + b"\r\n\r\nearly")
+        assert read_until(s, b"frame").startswith(b"HTTP/1.1 101")
+        s.sendall(b"late")
+        s.shutdown(socket.SHUT_WR)
+        assert read_all(s) == b""
+    assert body(seen[0]) == b"" and body(o.seen[0]) == b"earlylate"
+
+
+def test_a_protocol_that_nobody_asked_for(proxy, origin):
+    o = origin(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", hold=True)
+    p = proxy(["alocalhost"])
+    assert p.http(f"GET http://localhost:{o.port}/ HTTP/1.1").startswith(b"HTTP/1.1 502")
+
+
 def test_a_tunnel_goes_to_listed_ports(proxy, origin):
     o = origin(hold=True, answer=b"banner")
     p = proxy(["alocalhost", f"a127.0.0.1:{o.port}"])
