@@ -127,6 +127,7 @@ def test_a_quiet_connection(way, directory):
         assert c.wait_closed() == {"code": 1001, "reason": SILENT}
 
 
+@pytest.mark.nightly
 def test_a_connection_that_talks(way):
     c = way.connect().ready()
     c.sh("p", TICKS)
@@ -177,6 +178,7 @@ def test_in_the_middle_of_an_upload(way, there):
     assert there.read_bytes() == data
 
 
+@pytest.mark.nightly
 def test_in_the_middle_of_a_download(way, directory):
     """More waits than a proxy and all kernels hold."""
     way.network.slow(down="8mbit")
@@ -202,6 +204,7 @@ def ctl(way, directory):
                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["handed-over", "wss", "haproxy"], indirect=True)
 @pytest.mark.parametrize("script, output", [
     ("echo tick 1; until [ -e $go ]; do sleep .1; done; echo over", b"tick 1\nover\n"), (TICKS, TICKED)])
@@ -216,6 +219,7 @@ def test_execctl_goes_on(way, ctl, directory, script, output):
     assert (p.returncode, out + more) == (7, output), err
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["handed-over", "wss", "haproxy"], indirect=True)
 @pytest.mark.parametrize("up", [True, False])
 def test_execctl_copies_on(way, ctl, there, directory, up):
@@ -243,6 +247,7 @@ def carried(network):
 # --- who is there keeps it ---------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ["handed-over", "relayed", "haproxy"], indirect=True)
 def test_a_slow_upload_keeps_its_session(way, there):
     data = os.urandom(1 << 20)
@@ -348,6 +353,7 @@ def test_a_runner_that_is_stopped_counts_as_alive(configured, user):
 SOON = "ping-interval = 200ms\npong-deadline = 1s\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("hand_over", ["yes", "no"])
 def test_a_slow_client_is_never_cut(network, configured, user, hand_over):
     s = configured(configuration(user, f"ws://{network.server}:0", f"hand-over = {hand_over}\n", SOON))
