@@ -16,7 +16,7 @@ PROGRAMS = {
     "execd-runner": {"libevent_core", "libseccomp", "libyajl", "libyaml"},
     "execd-sandbox": {"libevent_core", "libseccomp", "libyajl", "libyaml"},
     "execd-netproxy": {"libevent_core", "libidn2"},
-    "execd-http": {"libcrypto", "libcurl", "libevent_core", "libidn2", "libyajl"},
+    "execd-http": {"libcrypto", "libcurl", "libevent_core", "libidn2", "libyajl", "libz", "libzstd"},
     "execctl": {"libcrypto", "libinih", "libssl", "libyajl"},
 }
 # Those that may be in it in place of that, and what says so (-Dstatic-runner).
