@@ -194,7 +194,7 @@ ask_route(int fd, const struct host_address *a, void *room, size_t size)
 static bool
 is_this_host(int fd, const struct host_address *a)
 {
-	_Alignas(struct nlmsghdr) char room[4096];
+	_Alignas(struct nlmsghdr) char room[4096] = { 0 };
 	const struct nlmsghdr *h = (const void *)room;
 	const struct rtmsg *route = NLMSG_DATA(h);
 	const struct nlmsgerr *e = NLMSG_DATA(h);

@@ -95,6 +95,7 @@ def test_a_file_that_was_removed_is_begun_again(configured, user, directory):
     c = s.connect(token="tok-a").ready()
     log.unlink()
     c.run("after", ["/bin/true"])
+    poll(lambda: log.exists() and "process-exited" in log.read_text(), what="the record of its end")
     assert [e["process"] for e in events(log) if e["event"] == "process-started"] == ["after"]
     s.wait_log(f"audit log {log}: somebody removed the file")
     assert log.stat().st_mode & 0o777 == 0o600

@@ -48,9 +48,9 @@ def test_a_kept_session_waits_for_its_client(kept):
     c = s.ready()
     assert c.call("session/keep", {"keepMs": HOUR}) == {"keepMs": HOUR, "whileRunning": False, "maxMs": 24 * HOUR}
     assert c.call("environment/info")["capabilities"]["sessionKeep"] is True
-    c.run_sh("p", "echo kept")
     assert row_of(ctl, c)["keepMs"] == HOUR and row_of(ctl, c)["keepLeftMs"] is None
     assert ctl.json("status")["sessions"]["kept"] == 1
+    c.run_sh("p", "echo kept")
     c.drop()
     s.wait_log(f"session {c.session_id[:8]}: detached")
     other = s.ready()

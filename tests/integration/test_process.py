@@ -319,12 +319,12 @@ def test_terminate_ends_daemons(client):
                                  "sleep {} >/dev/null 2>&1 & disown", "sleep {} &"])
 def test_terminate_after_the_exit_kills_nothing(client, how):
     """Clients send it after each command, and the server that a command started must be there for the next one."""
-    marker = f"3{os.getpid()}.5"
+    marker = f"3{os.getpid()}.{len(how)}"
     client.start("a", ["/bin/bash", "-c", how.format(marker)])
     client.exited("a")
     assert client.terminate("a") is False
     assert client.run_sh("b", "echo next").stdout == "next\n"
-    assert len(pids_with(marker)) == 1, "it lives on"
+    poll(lambda: len(pids_with(marker)) == 1, what="its server, which lives on")
     assert how != "sleep {} &" or not client.events("a", "process/closed"), "its streams are open"
     os.kill(pids_with(marker)[0], signal.SIGKILL)
     client.finished("a")

@@ -42,7 +42,7 @@ def sandbox(profile=3, unix=0):
     """What the operator permits: everything."""
     return (u32(SANDBOX) + bytes([profile, 1, 1, 1, 0, 0]) + 3 * string(b"") + string(b"/run") + string(b".git") +
             bytes([0, 3, 0, 0, 0, unix, 0, 0, 0, 0, 0, 0]) + u64(1 << 20) + 4 * u64(0) + 3 * u32(0) + bytes(1 + 2 * 16) +
-            bytes([1]) + bytes(2 * 16) + u32(256) + u64(0) + 8 * string(b""))
+            bytes([1, 0, 0]) + bytes(2 * 16) + u32(256) + u64(0) + 8 * string(b""))
 
 
 def attach(generation=1):
