@@ -177,7 +177,7 @@ def test_it_is_on_record(configured, user, directory, place):
     c.terminate("f")
     c.finished("f")
     c.call("session/end")
-    assert any(f"execd-forward sandbox:127.0.0.1:{port}" in str(e) for e in events(log)), events(log)
+    poll(lambda: any(f"execd-forward sandbox:127.0.0.1:{port}" in str(e) for e in events(log)), what="its record")
 
 
 def test_a_client_that_does_not_read(session, box, place):
