@@ -22,6 +22,4 @@ signals_ignore_unused(void)
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < nitems(unused); i++)
 		sigaction(unused[i], &action, NULL);
-	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
-		sigaction(sig, &action, NULL);
 }
