@@ -117,7 +117,7 @@ take_session(void *arg, const struct json_value *v)
 	return true;
 }
 
-/* Reports why a server cannot be asked, once. */
+/* Reports why a server cannot be asked. Each server is reported once. */
 static void
 cannot_ask(struct ps *ps, struct execctl *to, const char *url)
 {
@@ -148,7 +148,8 @@ take_sessions(struct ps *ps, struct execctl *to, const char *url)
 	server_of(ps, url)->listed = err == 0;
 }
 
-/* Watches the session; where that is unknown, it is resumed for a moment. */
+/* Watches the session. A server that cannot be watched has its session resumed
+ * for a moment instead. */
 static enum execd_failure
 open_session(struct execctl *to, const char *session)
 {

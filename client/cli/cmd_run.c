@@ -317,7 +317,8 @@ ask_to_keep(struct execctl *ctl, uint64_t ms, struct kept *kept)
 	return code;
 }
 
-/* Asks before the start: nothing runs that nobody would find again. */
+/* The server is asked before the command starts. If it does not keep the
+ * session, no command runs, because nobody would find it again. */
 static int
 keep_session(struct execctl *ctl, struct kept *kept)
 {

@@ -33,8 +33,8 @@ int file_replace(const char *temporary, const char *path, int mode, bool sets,
 bool file_has_attributes(int fd, const char *path);
 
 /*
- * Copies the content of `in`, which has a size, to the empty file `out`, up to
- * the size given, because `in` may grow as fast as it is copied. Holes stay
+ * Copies at most `size` bytes of the file `in` to the empty file `out`. The
+ * limit is needed, because `in` may grow as fast as it is copied. Holes stay
  * holes. If `in` becomes shorter meanwhile, so does `out`. Returns 0 or -errno.
  */
 int file_copy_content(int in, int out, off_t size);

@@ -40,8 +40,9 @@ decode_env_policy(
 }
 
 /*
- * Checks the encoding of RFC 4254 section 8: numbers with 4 bytes each, until 0
- * or a number of which nobody knows what follows.
+ * Checks the encoding of RFC 4254 section 8: each mode is a number and 4 bytes.
+ * The list ends with 0, or with a number above 159, whose argument has no known
+ * length.
  */
 static void
 check_modes(struct args *a, struct slice modes)

@@ -109,7 +109,7 @@ take_password(const char *variable)
 /*
  * No profile is loaded, so the logon session ends with its last process. Wine's
  * version of the call fails and sets no error. The error that is set before the
- * call then says that it is not implemented.
+ * call then tells the caller that Wine has no such function.
  */
 static BOOL
 create_as_user(WCHAR *line, const WCHAR *cwd, STARTUPINFOW *info,

@@ -19,7 +19,8 @@ take(struct termios *t, const char *text, size_t len)
 
 #define TAKE(t, text) take(t, text, sizeof(text) - 1)
 
-/* All bits on one side, and none on the other: whatever is carried arrives. */
+/* One terminal has all bits and the other has none. Each mode that is carried
+ * must arrive. */
 static void
 test_there_and_back(void **state)
 {

@@ -6,8 +6,9 @@
  * a file in a directory that was there by itself. So what was there before
  * stays as it was until the new is complete, and requests are few.
  *
- * Whatever does not fit into the stream, and whatever cannot be renamed, is
- * copied file by file afterwards. Nothing but the time depends on the stream.
+ * Some files do not fit into the stream, and some cannot be renamed. They are
+ * copied one by one afterwards. The result is the same without the stream: it
+ * only saves time.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -82,8 +82,8 @@ void copy_upload_tree(struct copy *c, const char *from, const char *to);
 void copy_upload_each(struct copy *c, const char *from, const char *to);
 /* Copies a link as what it leads to, if that is a file, otherwise as a link. */
 void copy_upload_link(struct copy *c, const char *from, const char *to);
-/* bundle.c: copies the tree as one stream. Returns false if nothing was copied,
- * because that is not possible or not worth it. */
+/* bundle.c: copies the tree as one stream. Returns false if it copied nothing,
+ * because a stream is not possible or not worth it. */
 bool copy_bundle(struct copy *c, const char *from, const char *to);
 /* unbundle.c: likewise from the server. Between the first and the last function
  * the second one takes files; the last one copies them all. The first returns

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Copies one file from the server into what cannot be replaced by a new file: a
- * FIFO, a device, or a file that has no name any more. A slow reader of a FIFO
- * must not stop the connection, so nothing here blocks.
+ * FIFO, a device, or a file that has no name any more. A FIFO may have
+ * a slow reader. The client must still serve its connection meanwhile, so no
+ * write here blocks.
  */
 #include <errno.h>
 #include <fcntl.h>

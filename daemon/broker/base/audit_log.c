@@ -86,18 +86,25 @@ follow_file(struct audit_sink *s)
 
 /* If a full disk cut the last line, ends it before the next one. */
 static int
-write_file(struct audit_sink *s, const struct audit_record *r)
+append(struct audit_sink *s, const struct audit_record *r)
 {
-	int err = follow_file(s);
 	struct iovec iov[] = { { (char *)"\n", s->torn },
 		{ (char *)(uintptr_t)r->text.ptr, r->text.len },
 		{ (char *)"\n", 1 } };
-	ssize_t n = err < 0 ? -1 : writev(s->fd, iov, nitems(iov));
+	ssize_t n = writev(s->fd, iov, nitems(iov));
 
 	if (n < 0)
-		return err < 0 ? err : -errno;
+		return -errno;
 	s->torn = (size_t)n < s->torn + r->text.len + 1;
 	return s->torn ? -ENOSPC : 0;
+}
+
+static int
+write_file(struct audit_sink *s, const struct audit_record *r)
+{
+	int err = follow_file(s);
+
+	return err < 0 ? err : append(s, r);
 }
 
 /* --- sockets ------------------------------------------------------------ */

@@ -36,7 +36,8 @@ struct limits {
 	/* What all sessions together have, of memory and tasks, and what each
 	 * command has whose identity says nothing. */
 	struct group_limits all, command;
-	/* SANDBOX_UNSET_COUNT: a quarter of max_sessions; 0: none */
+	/* How many sessions may be kept. SANDBOX_UNSET_COUNT means a quarter
+	 * of max_sessions, and 0 means none. */
 	uint32_t max_kept_sessions;
 #define LIMIT_MEMBER(keyword, type, member, ...) VALUE_##type member;
 	BROKER_LIMITS(LIMIT_MEMBER)

@@ -49,8 +49,8 @@ was_added(uint64_t cookie)
 	return false;
 }
 
-/* A file as the kernel names it in its lists of sockets, or an abstract name.
- */
+/* What a socket is bound to: a file, by the numbers that the kernel's lists of
+ * sockets have for it, or an abstract name. */
 struct bound_file {
 	const char *name; /* NULL: a file */
 	size_t len;
