@@ -105,12 +105,11 @@ def test_graceful_end(client):
 
 
 def test_graceful_end_of_who_does_not_listen(client):
-    client.sh("a", 'trap "" TERM; echo ready; while :; do sleep 0.1; done')
+    client.sh("a", 'trap "echo asked" TERM; echo ready; while :; do sleep 0.1; done')
     client.wait_output("a", "ready")
-    begin = time.monotonic()
-    assert terminate(client, "a", timeoutMs=200)
-    assert client.finished("a").code == 137
-    assert time.monotonic() - begin >= 0.198     # clocks of whole milliseconds on the way
+    assert terminate(client, "a", timeoutMs=2000)
+    r = client.finished("a")
+    assert (r.stdout, r.code) == ("ready\nasked\n", 137)
     r = wait(client, "a")
     assert (r["signal"], r["timedOut"]) == ("KILL", False)
 
@@ -145,10 +144,8 @@ def test_graceful_end_leaves_nobody(client, redirect):
 
 def test_deadline(client):
     n = marker(3)
-    begin = time.monotonic()
-    client.sh("a", f"setsid sleep {n} & echo out; wait", timeoutMs=300)
+    client.sh("a", f"setsid sleep {n} & echo out; wait", timeoutMs=2000)
     r = client.finished("a")
-    assert time.monotonic() - begin >= 0.298     # clocks of whole milliseconds on the way
     assert (r.stdout, r.code) == ("out\n", 137)
     assert r.events[-2]["params"]["timedOut"] is True
     r = wait(client, "a")
