@@ -35,10 +35,6 @@ int cmd_cat(struct execctl *ctl);
 extern const struct option_row copy_options[];
 int cmd_cp(struct execctl *ctl);
 
-/* cmd_http.c */
-extern const struct option_row http_options[];
-int cmd_http(struct execctl *ctl);
-
 /* cmd_info.c */
 extern const struct option_row environments_options[];
 int cmd_info(struct execctl *ctl);

@@ -56,8 +56,6 @@ const struct command commands[] = {
 	    wait_options, 1, 1 },
 	{ "kill", "SESSION", "Send a signal to a command", cmd_kill,
 	    kill_options, 1, 1 },
-	{ "http", "URL", "Send an HTTP request from the server", cmd_http,
-	    http_options, 1, 1 },
 	{ "relay", "",
 	    "Pass what a client says on standard input on to a server",
 	    relay_run },

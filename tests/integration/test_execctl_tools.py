@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: ISC
-"""execctl: environments, info, doctor, http, completions, watch."""
-import http.server
+"""execctl: environments, info, doctor, completions, watch."""
 import json
 import os
 import shutil
 import signal
 import subprocess
-import threading
 
 import pytest
 from conftest import digest
@@ -134,56 +132,6 @@ def test_the_token_of_a_url(spawn, alone, directory):
     assert r.code == 255 and "requires a token" in r.err
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        if self.path == "/missing":
-            self.send_error(404)
-            return
-        if self.path == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/x")
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("X-Kind", "test")
-        self.end_headers()
-        self.wfile.write(self.headers.get("X-Given", "").encode() + b"\n" + b"y" * 2_000_000)
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body[::-1])
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def web():
-    s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=s.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{s.server_port}"
-    s.shutdown()
-    s.server_close()
-
-
-def test_http(ctl, web, directory):
-    assert ctl.ok("http", web + "/", "-H", "X-Given: value") == b"value\n" + b"y" * 2_000_000
-    out = ctl.ok("http", "-i", web + "/").decode()
-    assert out.startswith("status: 200\n") and "x-kind: test\n" in out
-    assert ctl.ok("http", "-D", "-", web, input=b"hello") == b"olleh"
-    (directory / "body").write_bytes(b"abc")
-    assert ctl.ok("http", "--data", directory / "body", web) == b"cba"
-    r = ctl("http", web + "/missing")
-    assert r.code == 1 and "status 404" in r.err
-    assert ctl.ok("http", "-i", "--no-redirect", web + "/moved").decode().startswith("status: 302\n")
-    r = ctl("http", "http://127.0.0.1:1/")
-    assert r.code == 125 and "failed" in r.err
-    assert ctl("http", "-H", "nonsense", web).code == 255
-    assert ctl("http", "-D", "/nonexistent", web).code == 255
-
-
 def words(table):
     out = subprocess.run([EXECCTL, *table, "--help"], capture_output=True, text=True, check=True).stdout
     return [w.split()[0] for w in out.replace(", ", " ").split("--")[1:] if w and w[0].isalpha()]
@@ -220,7 +168,7 @@ def test_bash_completes(alone, directory):
 
 def test_help_names_every_command():
     out = subprocess.run([EXECCTL, "--help"], capture_output=True, text=True, check=True).stdout
-    for command in "run shell cp ls cat ps attach watch logs wait kill http info doctor environments completion".split():
+    for command in "run shell cp ls cat ps attach watch logs wait kill info doctor environments completion".split():
         assert f"\n  {command} " in out
         one = subprocess.run([EXECCTL, command, "--help"], capture_output=True, text=True, check=True).stdout
         assert one.startswith(f"usage: execctl [options] {command}")
