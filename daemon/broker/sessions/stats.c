@@ -23,10 +23,6 @@
  * How much of the host each session uses, and each identity.
  */
 
-/* The most processes that are added up where there is no control group. If
- * there are more, nothing is reported, which is better than a wrong sum. */
-#define PROCESSES_MAX 512
-
 /* The directories above the control groups of all sessions. */
 static struct cgroup above = CGROUP_NONE;
 
@@ -51,8 +47,6 @@ session_usage_learn(const struct cgroup *group)
 			spawn_store(STORED_GROUPS + i, above.dirs[i]);
 	}
 }
-
-/* --- from a control group ----------------------------------------------- */
 
 static bool
 read_text(int dir, const char *path, char *text, size_t size)
@@ -88,11 +82,12 @@ read_number(const struct session *s, enum cgroup_hierarchy hierarchy,
 	return true;
 }
 
-static void
-read_group(const struct session *s, struct session_usage *u)
+void
+session_usage_read(const struct session *s, struct session_usage *u)
 {
 	uint64_t n;
 
+	*u = (struct session_usage){ .has_cpu = false };
 	if (read_number(s, CGROUP_UNIFIED, "cpu.stat", "usage_usec ", &n)) {
 		u->has_cpu = true;
 		u->cpu_ms = n / 1000;
@@ -109,101 +104,8 @@ read_group(const struct session *s, struct session_usage *u)
 	    read_number(s, CGROUP_PIDS, "pids.current", "", &u->processes);
 }
 
-/* --- from the processes ------------------------------------------------- */
-
-struct walk {
-	pid_t pids[PROCESSES_MAX]; /* the first `done` of them are added */
-	size_t count, done;
-	uint64_t ticks, pages;
-	bool whole;
-};
-
-static void
-add_children(struct walk *w, pid_t pid)
-{
-	char path[64], text[16384];
-	char *at = text;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid,
-	    (int)pid);
-	if (!read_text(AT_FDCWD, path, text, sizeof(text)))
-		return;
-	w->whole &= strlen(text) < sizeof(text) - 1;
-	for (char *end; *at != '\0'; at = end) {
-		pid_t child = (pid_t)strtol(at, &end, 10);
-
-		if (end == at)
-			break;
-		while (*end == ' ')
-			end++;
-		if (w->count < PROCESSES_MAX)
-			w->pids[w->count++] = child;
-		else
-			w->whole = false;
-	}
-}
-
-/* Adds the process's own time, and that of the children that it has waited for:
- * proc_pid_stat(5). */
-static bool
-add_process(struct walk *w, pid_t pid)
-{
-	unsigned long long user, system, user_children, system_children, pages;
-	char path[64], text[1024];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (!read_text(AT_FDCWD, path, text, sizeof(text)) ||
-	    (at = strrchr(text, ')')) == NULL ||
-	    sscanf(at,
-		") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu "
-		"%llu %llu %*d %*d %*d %*d %*u %*u %llu",
-		&user, &system, &user_children, &system_children, &pages) != 5)
-		return false;
-	w->ticks += user + system + user_children + system_children;
-	w->pages += pages;
-	return true;
-}
-
-static void
-read_processes(const struct session *s, struct session_usage *u)
-{
-	static struct walk w; /* large; there is only one user at a time */
-	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-
-	w.count = w.done = 0;
-	w.ticks = w.pages = 0;
-	w.whole = true;
-	w.pids[w.count++] = s->runner.pid;
-	if (s->runner.pid <= 0 || !add_process(&w, s->runner.pid))
-		return;
-	add_children(&w, s->runner.pid);
-	for (w.done = 1; w.done < w.count; w.done++) {
-		add_process(&w, w.pids[w.done]);
-		add_children(&w, w.pids[w.done]);
-	}
-	if (!w.whole)
-		return;
-	if (!u->has_cpu)
-		u->cpu_ms = w.ticks * 1000 / per_second;
-	if (!u->has_memory)
-		u->memory_bytes = w.pages * (uint64_t)sysconf(_SC_PAGESIZE);
-	if (!u->has_processes)
-		u->processes = w.count;
-	u->has_cpu = u->has_memory = u->has_processes = true;
-}
-
-void
-session_usage_read(const struct session *s, struct session_usage *u)
-{
-	*u = (struct session_usage){ .has_cpu = false };
-	read_group(s, u);
-	if (!u->has_cpu || !u->has_memory || !u->has_processes)
-		read_processes(s, u);
-}
-
-/* Reads what the session uses now. Its processor time never goes back: without
- * a control group the time of a process is lost if nobody waited for it. */
+/* Reads what the session uses now. What was read last stays known when its
+ * group has gone. */
 static void
 read_session(struct session *s)
 {
@@ -218,8 +120,7 @@ read_session(struct session *s)
 	if (!used->has_cpu && s->runner.adopted)
 		used->before_ms = now.cpu_ms;
 	used->has_cpu = true;
-	if (now.cpu_ms > used->cpu_ms)
-		used->cpu_ms = now.cpu_ms;
+	used->cpu_ms = now.cpu_ms;
 }
 
 void

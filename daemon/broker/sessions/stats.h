@@ -30,8 +30,8 @@ void stats_collect(struct broker *m, struct control_metrics *out);
 
 /*
  * How much of the host a session uses: processor time and memory of its runner
- * and everything that it started. Its control group knows them. Without one,
- * they are added up over the processes in proc(5).
+ * and everything that it started. Its control group knows them; without one
+ * nothing is known.
  */
 
 struct cgroup;
