@@ -480,8 +480,8 @@ advise_mount(int err)
 {
 	return apparmor_restricts()
 		   ? advise_user(err)
-		   : "in a container: a seccomp profile that permits mount, "
-		     "open_tree and mount_setattr";
+		   : "Linux 5.14 or newer; in a container: a seccomp profile "
+		     "that permits mount, open_tree and mount_setattr";
 }
 
 static const char *
@@ -537,8 +537,7 @@ static const struct layer layers[] = {
 	{ "system-call filter (seccomp)", true, false, try_seccomp,
 	    "a kernel with CONFIG_SECCOMP_FILTER" },
 	{ "Landlock", false, false, try_landlock, .advise = advise_landlock },
-	{ "openat2", false, false, try_openat2,
-	    "Linux 5.6 or newer; until then paths are walked name by name" },
+	{ "openat2", true, false, try_openat2, "Linux 5.14 or newer" },
 	{ "control groups", false, false, try_cgroups,
 	    .advise = doctor_groups_advise },
 	/* Either there are control groups, or the line before says more. */

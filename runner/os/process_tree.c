@@ -296,9 +296,7 @@ send_one(const struct entry *e, int sig)
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
 	struct entry now;
 
-	if (fd < 0)
-		return errno == ENOSYS && kill(e->pid, sig) == 0;
-	if (read_entry(e->pid, &now) < 0 || now.started != e->started)
+	if (fd < 0 || read_entry(e->pid, &now) < 0 || now.started != e->started)
 		return false;
 	return syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0) == 0;
 }

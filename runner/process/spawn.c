@@ -76,24 +76,6 @@ open_pipes(const struct spawn_request *r, struct spawn_result *res,
 	return err;
 }
 
-/*
- * TIOCGPTPEER opens the slave of this very master. A name in a file system
- * could lead to another one here. Kernels before 4.13 need the name.
- */
-static int
-open_slave(int master)
-{
-	char name[64];
-	int fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-
-	if (fd >= 0)
-		return fd;
-	if (ptsname_r(master, name, sizeof(name)) != 0)
-		return -errno;
-	fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 static int
 set_modes(int slave, struct slice modes)
 {
@@ -118,8 +100,9 @@ open_tty(const struct spawn_request *r, struct spawn_result *res,
 	if (res->out < 0 || grantpt(res->out) < 0 || unlockpt(res->out) < 0 ||
 	    ioctl(res->out, TIOCSWINSZ, &ws) < 0)
 		return -errno;
-	c->out = open_slave(res->out);
-	err = c->out < 0 ? c->out : set_modes(c->out, r->modes);
+	/* The slave of this very master: a name could lead to another one. */
+	c->out = ioctl(res->out, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	err = c->out < 0 ? -errno : set_modes(c->out, r->modes);
 	if (err < 0)
 		return err;
 	res->in = fcntl(res->out, F_DUPFD_CLOEXEC, 3);

@@ -18,9 +18,6 @@ ERRORS = ("ENOSYS", "EPERM", "EINVAL")
 REFUSED = (-32602, UNENFORCEABLE)
 NUMBERS = {"ENOSYS": 38, "EPERM": 1, "EINVAL": 22}
 
-# Before Linux 5.12 (openat2: 5.6) there is another way, and only before.
-OLDER = {"ENOSYS": "runs"}
-
 # Before a sandbox is there: (system call, the beginning of what the tracer shows
 # of its arguments, what comes out). "refused", "system": -32603 with the
 # kernel's words, "runs": there is another way, or nothing depends on it.
@@ -41,14 +38,14 @@ COLD = [
     ("socket", "AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_ROUTE", "refused"),
     ("socket", "AF_NETLINK, SOCK_RAW|SOCK_CLOEXEC, NETLINK_SOCK_DIAG", "runs"),
     ("pidfd_getfd", "", "runs"),
-    ("openat2", "", OLDER),
+    ("openat2", "", "refused"),
     ("fchdir", "", "refused"),
     ("mount", "NULL, \"/\"", "refused"),
     ("mount", "\"execd\"", "refused"),
     ("mount", "\"devpts\"", "refused"),
-    ("open_tree", "", OLDER),
-    ("mount_setattr", "", OLDER),
-    ("move_mount", "", OLDER),
+    ("open_tree", "", "refused"),
+    ("mount_setattr", "", "refused"),
+    ("move_mount", "", "refused"),
     ("mkdirat", "", "refused"),
     ("fchmod", "", "refused"),
     ("symlinkat", "", "refused"),
@@ -84,10 +81,10 @@ COLD = [
 # In a sandbox that is there: what is done for each command.
 WARM = [
     ("clone", "child_stack=", "system"),
-    ("openat2", "", OLDER),
-    ("open_tree", "", OLDER),
-    ("mount_setattr", "", OLDER),
-    ("move_mount", "", OLDER),
+    ("openat2", "", "refused"),
+    ("open_tree", "", "refused"),
+    ("mount_setattr", "", "refused"),
+    ("move_mount", "", "refused"),
     # Into its control group, or by the init, which is ready.
     ("write", "", "refused"),
     ("unshare", "CLONE_NEWNS|CLONE_NEWCGROUP|CLONE_NEWPID", "refused"),
@@ -262,8 +259,6 @@ def inject(bench, user, warm, call, args, error):
 def check(bench, mode, user, warm, call, args, error, outcome):
     if call == "close_range" and SANITIZED:
         pytest.skip("NOT TESTED: the slower way allocates, where a sanitizer follows no stack")
-    if outcome is OLDER and warm and error == "ENOSYS" and SANITIZED:
-        pytest.skip("NOT TESTED: the older way allocates, where a sanitizer follows no stack")
     only = ONLY.get((call, args))
     if only is not None and only != mode:
         return

@@ -236,23 +236,6 @@ inside_drop(void)
 
 #define SLAVE_FLAGS (O_RDWR | O_NOCTTY | O_CLOEXEC)
 
-/* Kernels before 4.13 have no TIOCGPTPEER and need the name. */
-static int
-open_slave(int master)
-{
-	int fd = ioctl(master, TIOCGPTPEER, SLAVE_FLAGS);
-	char name[32];
-	unsigned n;
-
-	if (fd >= 0)
-		return fd;
-	if (ioctl(master, TIOCGPTN, &n) < 0)
-		return -errno;
-	snprintf(name, sizeof(name), "/dev/pts/%u", n);
-	fd = open(name, SLAVE_FLAGS);
-	return fd < 0 ? -errno : fd;
-}
-
 static int
 copy_size_and_modes(int from, int to)
 {
@@ -285,9 +268,11 @@ inside_terminal(int stdio[3], int to)
 	if (master < 0 || ioctl(master, TIOCSPTLCK, &locked) < 0)
 		return -errno;
 	err = copy_size_and_modes(stdio[0], master);
-	slave = err < 0 ? err : open_slave(master);
+	if (err < 0)
+		return err;
+	slave = ioctl(master, TIOCGPTPEER, SLAVE_FLAGS);
 	if (slave < 0)
-		return slave;
+		return -errno;
 	err = seqpacket_send(to, "", 1, &master, 1);
 	if (err < 0)
 		return err;

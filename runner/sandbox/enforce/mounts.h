@@ -19,7 +19,7 @@
  * Opens a path below root, which is "/" for this path, with O_PATH and
  * close-on-exec. No component may be a link, except the last, which is not
  * followed. Returns a descriptor that the caller owns, or -errno. A
- * link on the way is -ELOOP, or -ENOTDIR before Linux 5.6.
+ * link on the way is -ELOOP.
  */
 int mounts_open(int root, const char *path);
 
