@@ -110,8 +110,7 @@ def test_who_is_asked(client, home, user):
 @pytest.mark.parametrize("text", [
     "x = \n", "x\n", "a = 1\na = 2\n", "[t]\n[t]\n", "a = 1\n[a]\n", "a.b = 1\n[a]\n", "a = {b = 1}\na.c = 2\n",
     "a = [1]\n[[a]]\n", "[[a]]\n[a]\n", "[a.b]\n[a]\nb.c = 1\n",
-    "x = 01\n", "x = 1__0\n", "x = _1\n", "x = 0x\n", "x = 1.\n", "x = .5\n", "x = 1e\n", "x = 9223372036854775808\n",
-    "x = 1979-02-29\n", "x = 25:00:00\n", "x = tru\n",
+    "x = _1\n", "x = .5\n", "x = tru\n", "x = +true\n", "x = 1979-02-01 1\n", "x = -\n",
     'x = "\\q"\n', 'x = "\\ud800"\n', 'x = "a\nb"\n', 'x = "\x01"\n', "x = 'open\n", 'x = """open\n', "# \x01\n",
     b"x = '\xff'\n", "x = [1 2]\n", "x = [1\n", "x = {a = 1\n", "x = {a = 1,\n b = 2}\n", "x = 1 y = 2\n",
     "[x\n", "[[x]\n", "[]\n", "= 1\n", "a = " + "[" * 100, "a." * 100 + "b = 1\n",
@@ -123,6 +122,14 @@ def test_what_is_no_toml_is_told(client, home, text):
     assert code == -32603 and message.startswith("failed to load executor-local config: "), message
     assert f"{home}/config.toml" in message
     assert len(text) < 1 << 19 and f"{home}/config.toml:" in message or "over 524288 bytes" in message
+
+
+@pytest.mark.parametrize("value", ["01", "1__0", "0x", "1.", "9223372036854775808", "1979-02-29", "25:00:00", "-inf",
+                                   "1979-05-27 07:32:00.5-08:00"])
+def test_a_number_or_a_date_is_passed_on_as_it_stands(client, home, value):
+    """Whoever asked for it judges it, as it does for its own file."""
+    write(home, f"x = {value} # a comment\n")
+    assert read(client, [["x"]])["config"]["layers"][0]["toml"] == f"x = {value}\n"
 
 
 def test_parts_that_take_too_much_are_told(client, home):
