@@ -5,6 +5,7 @@
 #include "broker_main.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -73,6 +74,54 @@ reload(struct broker *m, int told)
 }
 
 static void
+on_term(struct broker *m)
+{
+	if (m->leaving) /* root's execd tells the next one */
+		return;
+	if (m->options->sessions != NULL)
+		stop_service(m);
+	else if (!m->draining)
+		broker_drain(m);
+	else {
+		log_info("signal %d: stopping", SIGTERM);
+		broker_stop(m, EXIT_STOPPED);
+	}
+}
+
+/* What comes on standard input has no meaning; that it ends has one. */
+static void
+input_ready(struct event_source *source, uint32_t events)
+{
+	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, input);
+	char ignored[4096];
+	ssize_t n = read(source->fd, ignored, sizeof(ignored));
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	log_info("standard input has ended: stopping as at signal %d", SIGTERM);
+	event_source_remove(source);
+	on_term(m);
+}
+
+/* With stdio the connection is the input, and execd ends with it anyway. */
+static int
+watch_input(struct broker *m)
+{
+	int fd, err;
+
+	if (!m->options->exit_on_stdin_close || m->stdio)
+		return 0;
+	fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
+	if (fd < 0)
+		return -errno;
+	err = event_source_add(&m->input, fd, EPOLLIN, input_ready);
+	if (err < 0)
+		log_error(err, "--exit-on-stdin-close: standard input is no "
+			       "pipe, socket or terminal");
+	return err;
+}
+
+static void
 signals_ready(struct event_source *source, uint32_t events)
 {
 	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, signals);
@@ -88,17 +137,8 @@ signals_ready(struct event_source *source, uint32_t events)
 				drain_begin(m, info.ssi_uid);
 			break;
 		case SIGTERM:
-			if (m->leaving) /* root's execd tells the next one */
-				break;
-			if (m->options->sessions != NULL) {
-				stop_service(m);
-				break;
-			}
-			if (!m->draining) {
-				broker_drain(m);
-				break;
-			}
-			/* fall through */
+			on_term(m);
+			break;
 		default:
 			log_info("signal %u: stopping", info.ssi_signo);
 			broker_stop(m, EXIT_STOPPED);
@@ -351,7 +391,8 @@ broker_run(struct broker *m)
 {
 	int err;
 
-	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0) {
+	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0 ||
+	    (err = watch_input(m)) < 0) {
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}

@@ -116,6 +116,7 @@ open_listeners(struct broker *m)
 		code = listener_open(l);
 		m->stdio |= l->kind == LISTENER_STDIO;
 	}
+	m->replaceable = !m->stdio && !m->options->exit_on_stdin_close;
 	return code != 0 ? code : ctl_open(m->conf);
 }
 
@@ -522,7 +523,7 @@ main(int argc, char **argv)
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
 	m->options = &options;
-	m->signals.fd = -1;
+	m->signals.fd = m->input.fd = -1;
 	m->relay.fd = -1;
 	activation_init();
 	notify_init();

@@ -41,11 +41,43 @@ def run(user, *args, root=False, timeout=15):
     (["extra"], 2, "unexpected argument `extra`"),
     (["--listen"], 2, "requires an argument"),
     (["--user", "root"], 4, "--user needs root"),
+    # What codex exec-server has beside, and execd does not.
+    (["exec-server", "--remote", "x"], 2, "--remote: execd registers nowhere"),
+    (["--environment-id", "x"], 2, "--environment-id: execd registers nowhere"),
+    (["exec-server", "forward"], 2, "unexpected argument `forward`"),
+    (["exec-server", "exec-server"], 2, "unexpected argument `exec-server`"),
+    (["--tcp-upstream-proxy", "a:1"], 2, "--tcp-upstream-proxy: execd does not have it"),
+    (["--linux-sandbox-transparent-tcp"], 2, "--linux-sandbox-transparent-tcp: execd does not have it"),
+    (["--linux-sandbox-pid-namespace", "inherit"], 2, "--linux-sandbox-pid-namespace inherit: each sandboxed command"),
+    (["-c", "./a=b"], 3, "./a=b: No such file or directory"),
+    (["-c", "/nonexistent/a=b"], 3, "/nonexistent/a=b: No such file or directory"),
+    (["--exit-on-stdin-close"], 1, "--exit-on-stdin-close: standard input is no pipe, socket or terminal"),
 ])
 def test_errors(user, args, code, text):
     got = run(user, *args)
     assert got[0] == code and text in got[2], got
     assert got[1] == ""
+
+
+def test_flags_of_codex(user):
+    """Its first word, and flags that change nothing, are taken; the end of standard input is as SIGTERM."""
+    argv = ["-c", "model=\"o3\"", "exec-server", "--listen", "ws://127.0.0.1:0", "--strict-config", "--enable", "a_feature",
+            "--disable", "another", "--linux-sandbox-pid-namespace", "isolate", "--exit-on-stdin-close"]
+    p = subprocess.Popen(as_user(user, [str(EXECD), *argv]), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    try:
+        assert p.stdout.readline().startswith("ws://127.0.0.1:")
+        p.stdin.write("what comes there means nothing\n")
+        p.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            p.wait(.3)
+        _, err = p.communicate(timeout=15)      # closes it
+    finally:
+        p.kill()
+    assert p.returncode == 0 and "standard input has ended: stopping" in err, err
+    for text in ("-c model=\"o3\": Codex's configuration has no effect here", "--strict-config has no effect here",
+                 "--enable a_feature has no effect here", "--disable another has no effect here"):
+        assert text in err, err
 
 
 @pytest.mark.skipif(not ROOT, reason="ROOT'S COMMAND LINE IS NOT TESTED: this needs root")

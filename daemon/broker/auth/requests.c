@@ -44,7 +44,7 @@ struct request {
 static void
 announce(struct broker *m)
 {
-	spawn_serving(!m->stdio);
+	spawn_serving(m->replaceable);
 	notify("READY=1\nSTATUS=serving");
 	if (m->announced)
 		return;

@@ -71,8 +71,12 @@ struct broker {
 	struct conf *conf; /* the current one */
 	bool root;	   /* started by root */
 	bool stdio;	   /* one of the listeners is stdio */
+	/* No: another broker would have neither the client of stdio nor the
+	 * input that --exit-on-stdin-close watches. */
+	bool replaceable;
 	char provider_id[80];
 	struct event_source signals;
+	struct event_source input; /* --exit-on-stdin-close, or fd -1 */
 	struct event_source relay; /* log lines of children, or fd -1 */
 	struct frontend *frontend;
 	struct helpers *helpers;

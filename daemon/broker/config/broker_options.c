@@ -46,6 +46,7 @@ static const char usage_text[] =
     "      [--ws-max-clock-skew-seconds N (30)]\n"
     "  --concurrent-requests N   accepted for codex exec-server; requests "
     "never wait for each other\n"
+    "  --exit-on-stdin-close     end as at SIGTERM when standard input ends\n"
     "  --detached-ttl DURATION   keep a session without connection (150s)\n"
     "  --closed-ttl DURATION     remember a closed process (80s)\n"
     "  --drain-timeout DURATION  sessions may go on so long at SIGTERM (0s)\n"
@@ -97,6 +98,61 @@ take_concurrent(struct options *o, const char *name, const char *text)
 
 	return taken(
 	    conf_count.parse(&conf_count, &ignored, text, why), name, why);
+}
+
+/*
+ * `codex exec-server` takes -c key=value, and scripts that were written for it
+ * pass it. A name of a file has no "=" before its first "/".
+ */
+static int
+take_config(struct options *o, const char *name, const char *text)
+{
+	if (text[strcspn(text, "=/")] != '=')
+		o->config_file = text;
+	else
+		fprintf(stderr,
+		    "execd: -c %s: Codex's configuration has no effect here; a "
+		    "file of this name is ./%s\n",
+		    text, text);
+	return -1;
+}
+
+/* A feature of Codex, or how strictly Codex reads its own configuration. */
+static int
+take_ignored(struct options *o, const char *name, const char *feature)
+{
+	fprintf(stderr, "execd: --%s%s%s has no effect here\n", name,
+	    feature ? " " : "", feature ? feature : "");
+	return -1;
+}
+
+static int
+take_pid_namespace(struct options *o, const char *name, const char *mode)
+{
+	if (strcmp(mode, "isolate") == 0)
+		return -1;
+	return usage_error("--%s %s: each sandboxed command has a pid "
+			   "namespace of its own, and nothing else is offered",
+	    name, mode);
+}
+
+/* What would change what holds for a command, and is not here. */
+static int
+refuse_network(struct options *o, const char *name, const char *arg)
+{
+	return usage_error("--%s: execd does not have it; network-allow and "
+			   "network-deny of execd.conf(5) say what a command "
+			   "reaches",
+	    name);
+}
+
+static int
+refuse_remote(struct options *o, const char *name, const char *arg)
+{
+	return usage_error("--%s: execd registers nowhere; `codex exec-server "
+			   "forward --connect ws://IP:PORT` registers one that "
+			   "listens",
+	    name);
 }
 
 static int
@@ -247,6 +303,7 @@ print_version(struct options *o, const char *name, const char *arg)
 #define TEXT(member)   .argument = true, .text = offsetof(struct options, member)
 #define SET(member)    .set = offsetof(struct options, member)
 #define CALL(function) .argument = true, .take = (function)
+#define WORD(function) .take = (function)
 
 static const struct flag {
 	const char *name;
@@ -268,6 +325,26 @@ static const struct flag {
 	{ "ws-audience", TEXT(ws_audience) },
 	{ "ws-max-clock-skew-seconds", CALL(take_skew) },
 	{ "concurrent-requests", CALL(take_concurrent) },
+	{ "exit-on-stdin-close", SET(exit_on_stdin_close) },
+	{ "strict-config", WORD(take_ignored) },
+	{ "enable", CALL(take_ignored) },
+	{ "disable", CALL(take_ignored) },
+	{ "linux-sandbox-pid-namespace", CALL(take_pid_namespace) },
+	{ "linux-sandbox-transparent-tcp", WORD(refuse_network) },
+	{ "tcp-upstream-proxy", CALL(refuse_network) },
+	{ "proxy-private-ips-via-upstream", WORD(refuse_network) },
+	{ "remote", CALL(refuse_remote) },
+	{ "environment-id", CALL(refuse_remote) },
+	{ "name", CALL(refuse_remote) },
+	{ "use-agent-identity-auth", WORD(refuse_remote) },
+	{ "registration-bearer-stdin", WORD(refuse_remote) },
+	{ "executor-credential-stdin", WORD(refuse_remote) },
+	{ "chatgpt-token-stdin", WORD(refuse_remote) },
+	{ "chatgpt-account-id", CALL(refuse_remote) },
+	{ "aws-sigv4", WORD(refuse_remote) },
+	{ "aws-profile", CALL(refuse_remote) },
+	{ "aws-region", CALL(refuse_remote) },
+	{ "aws-service", CALL(refuse_remote) },
 	{ "detached-ttl", CALL(take_limit) },
 	{ "closed-ttl", CALL(take_limit) },
 	{ "drain-timeout", CALL(take_limit) },
@@ -281,7 +358,7 @@ static const struct flag {
 	{ "ctl-socket", CALL(take_ctl_socket) },
 	{ "help", 'h', .take = print_help },
 	{ "version", .take = print_version },
-	{ NULL, 'c', TEXT(config_file) },
+	{ "config", 'c', CALL(take_config) },
 	{ NULL, 't', SET(check) },
 	{ NULL, 'T', SET(check), .also = offsetof(struct options, print) },
 	{ NULL, 'd', SET(debug) },
@@ -331,6 +408,9 @@ options_parse(struct options *o, int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, LETTERS, names, NULL)) != -1)
 		if ((code = take_option(o, opt, optarg)) >= 0)
 			return code;
+	/* Scripts that start Codex's server may keep its first word. */
+	if (optind < argc && strcmp(argv[optind], "exec-server") == 0)
+		optind++;
 	if (optind < argc)
 		return usage_error("unexpected argument `%s`", argv[optind]);
 	if (o->config_file != NULL && options_describe_service(o))

@@ -31,6 +31,7 @@ struct options {
 	const char *path_maps[PATH_MAP_ROOTS_MAX]; /* --path-map */
 	size_t npath_maps;
 	bool allow_unauthenticated;
+	bool exit_on_stdin_close;
 	enum auth_mode ws_auth;
 	const char *ws_token_file, *ws_token_sha256;
 	const char *ws_shared_secret_file, *ws_issuer, *ws_audience;
