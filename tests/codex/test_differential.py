@@ -358,9 +358,14 @@ def reference(user):
     """The reference server where the test user may execute it."""
     with tempfile.TemporaryDirectory(prefix="execd-codex-") as at:
         os.chmod(at, 0o755)
-        program = pathlib.Path(at) / "codex"
+        program = pathlib.Path(at) / "bin/codex"
+        program.parent.mkdir()
         shutil.copy(codex_program(), program)
         program.chmod(0o755)
+        beside = pathlib.Path(codex_program()).parent.parent / "codex-resources/bwrap"
+        if beside.exists():     # else it is on the PATH
+            (program.parent.parent / "codex-resources").mkdir()
+            shutil.copy(beside, program.parent.parent / "codex-resources")
         yield str(program)
 
 
@@ -544,3 +549,55 @@ def test_yaml(file, cases, not_read, reference, origin, user, tmp_path):
             side.stop()
     differ = {name for name in cases if found[0].get(name) != found[1].get(name)}
     assert differ == set(not_read), {n: (found[0].get(n), found[1].get(n)) for n in differ ^ set(not_read)}
+
+
+ROOTS = "codex-project-roots:"
+# What lies in the directory: two workspace roots, of which the first is the working directory of the policy.
+FILES = "for d in w w/sub w/sub/deep 'w/a b' 'w/[x]' w/.hid w2 w2/sub; do mkdir -p \"$d\"; " \
+        "for f in a.env b.key '[x' x.y; do echo s >\"$d/$f\"; done; done; mkdir HOME/h; echo s >HOME/a.env; " \
+        "echo s >HOME/h/a.env; find w w2 HOME -type f >list"
+PATTERNS = [ROOTS + p for p in (
+    "///a.env", "////a.env", "///", "//.", "//./a.env", "///./a.env", "///sub/a.env", "///sub", "//**/a.env",
+    "///**/a.env", "//**/*.env", "///*.env", "//*.env", "//sub/../a.env", "//sub/../*.env", "//../w2/a.env",
+    "///../w2/a.env", "//*/a.env", "///*/a.env", "///**", "///*", "///sub/*.env", "///sub/", "//sub//*.env",
+    "//sub/./*.env", "//DIR/w/a.env", "///DIR/w/*.env", "//..*")] + [
+    "DIR/w/**/a.env", "DIR/w/*.env", "/DIR/w/*.env", "DIR/w//*.env", "*.env", "./*.env", "**/a.env", "**/*.env",
+    "sub/*.env", "sub//*.env", "../w2/*.env", "sub/../*.env", "~/**/a.env", "~/*.env", "~//*.env", "~a*", "*.{env,key}",
+    "{*.env,sub/*.key}", "[ab].*", "[!a].*", "[x", "\\[x", "[[]x", "?.env", "a?env", "sub/**",
+    "**/deep/*", "**", "**/.hid/**", "x.*", "!*.env", " *.env", "a b/*.env", "*.ENV"]
+# These name one path. The reference starts nothing with them; execd denies the path.
+NO_PATTERNS = ["a.env", "./a.env", "DIR/w/a.env", "sub", "sub/", ".", "~", "~/a.env", "../w2/a.env", "{a.env,b.key}",
+               ROOTS + "//", ROOTS + "//a.env", ROOTS + "//sub/a.env", ROOTS + "//sub//a.env", ROOTS + "/a.env"]
+
+
+def denying(pattern):
+    special = [{"path": {"type": "special", "value": {"kind": kind}}, "access": access}
+               for kind, access in (("root", "read"), ("project_roots", "write"))]
+    glob = {"path": {"type": "glob_pattern", "pattern": pattern}, "access": "deny"}
+    return {"cwd": "file://DIR/w", "workspaceRoots": ["file://DIR/w", "file://DIR/w2"],
+            "windowsSandboxLevel": "disabled", "permissions": {"type": "managed", "network": "restricted", "file_system": {
+                "type": "restricted", "entries": [*special, glob]}}}
+
+
+def unreadable(side, pattern):
+    """Which files a command cannot read under that pattern; what it said if it did not run."""
+    look = run('while read -r f; do cat "$f" >/dev/null 2>&1 || echo "$f"; done <list; echo done',
+               sandbox=denying(pattern), env={"PATH": "/usr/bin:/bin", "HOME": str(side.home)})
+    found = normal(side.ask(*look), side)
+    done = isinstance(found, list) and found[1].endswith("done\n")
+    return set(found[1].split("\n")[:-2]) if done else str(found)
+
+
+def test_patterns(reference, origin, user):
+    """What a pattern hides here is hidden there, and the other way round."""
+    found = []
+    for argv in [reference, "exec-server", "--listen", "stdio"], [str(EXECD), "--listen", "stdio"]:
+        side = Side(argv, user, FILES, origin)
+        try:
+            found.append({p: unreadable(side, p) for p in PATTERNS + NO_PATTERNS})
+        finally:
+            side.stop()
+    theirs, ours = found
+    assert {p: (theirs[p], ours[p]) for p in PATTERNS if theirs[p] != ours[p]} == {}
+    assert all("cannot be safely expanded" in theirs[p] for p in NO_PATTERNS), theirs
+    assert all(isinstance(ours[p], set) for p in NO_PATTERNS), ours

@@ -128,10 +128,26 @@ bind_roots(struct resolver *s)
 	return walk_roots(s, c->nroots);
 }
 
-/*
- * Copies a subpath. NULL: it is absolute or contains "..", so it grants
- * nothing.
- */
+bool
+resolve_is_below(struct slice text, bool strict)
+{
+	const char *p = text.ptr, *end = p + text.len;
+
+	if (text.len > 0 && *p == '/')
+		return false;
+	while (p < end) {
+		const char *slash = memchr(p, '/', (size_t)(end - p));
+		size_t n = (size_t)((slash != NULL ? slash : end) - p);
+
+		if ((n == 2 && memcmp(p, "..", 2) == 0) ||
+		    (strict && n == 1 && *p == '.'))
+			return false;
+		p += n + (slash != NULL);
+	}
+	return true;
+}
+
+/* Copies a subpath. NULL: it grants nothing. */
 static const char *
 take_subpath(struct resolver *s, struct slice text)
 {
@@ -140,16 +156,7 @@ take_subpath(struct resolver *s, struct slice text)
 	s->texts =
 	    resolve_grow(s->texts, s->ntexts, &s->texts_cap, sizeof(*s->texts));
 	s->texts[s->ntexts++] = copy;
-	if (*copy == '/')
-		return NULL;
-	for (const char *p = copy; *p != '\0';) {
-		size_t n = strcspn(p, "/");
-
-		if (n == 2 && memcmp(p, "..", 2) == 0)
-			return NULL;
-		p += n + (p[n] == '/');
-	}
-	return copy;
+	return resolve_is_below(text, false) ? copy : NULL;
 }
 
 static int

@@ -193,6 +193,10 @@ int resolve_bind(struct resolver *s);
 int resolve_add_record(
     struct resolver *s, const struct record *record, const struct walk *w);
 
+/* Tells whether the text leads below the place where it begins: it is not
+ * absolute and has no "..", and if `strict` no ".". */
+bool resolve_is_below(struct slice text, bool strict);
+
 /* resolve_pattern.c: turns patterns into records. */
 int resolve_add_pattern(struct resolver *s, struct slice text);
 int resolve_expand(struct resolver *s);

@@ -154,11 +154,23 @@ begins(struct slice text, const char *with)
 }
 
 static struct slice
-skip(struct slice text, size_t n)
+skip(struct slice text, size_t n, bool slashes)
 {
-	while (n < text.len && text.ptr[n] == '/')
+	while (slashes && n < text.len && text.ptr[n] == '/')
 		n++;
 	return (struct slice){ text.ptr + n, text.len - n };
+}
+
+/*
+ * What is no plain path below a root stands for all of the root, as with the
+ * peer: it was meant to hide something, and nobody knows what.
+ */
+static struct slice
+below_root(struct slice text)
+{
+	struct slice rest = skip(text, strlen(PROJECT_ROOTS), false);
+
+	return resolve_is_below(rest, true) ? rest : SLICE(".");
 }
 
 static int
@@ -178,24 +190,19 @@ resolve_add_pattern(struct resolver *s, struct slice text)
 {
 	bool roots = begins(text, PROJECT_ROOTS);
 	bool home = begins(text, "~/") || (text.len == 1 && text.ptr[0] == '~');
-	struct slice pattern = text;
+	struct slice pattern =
+	    roots ? below_root(text) : skip(text, home, home);
+	const char *base = home ? home_of(s) : cwd_of(s);
 	int err;
 
-	if (roots)
-		pattern = skip(text, strlen(PROJECT_ROOTS));
-	else if (home)
-		pattern = skip(text, 1);
 	if (pattern.len == 0 && text.len > 0)
 		pattern = SLICE(".");
-	if (home && home_of(s) == NULL)
+	if (home && base == NULL)
 		return fail_pattern(s, text, "there is no home directory");
 	err = parse(s, text, pattern);
 	if (err < 0 || roots)
 		return err < 0 ? err : place_below_roots(s, text);
-	return place_list(s, text,
-	    home	? home_of(s)
-	    : cwd_of(s) ? cwd_of(s)
-			: "/");
+	return place_list(s, text, base != NULL ? base : "/");
 }
 
 /* A directory to scan, with the state of each pattern of the group. */
