@@ -34,10 +34,10 @@ struct trace {
 };
 
 static inline void
-trace_init(struct trace *t, uint64_t frame_max, uint64_t message_max)
+trace_init(struct trace *t, uint64_t message_max)
 {
 	*t = (struct trace){ 0 };
-	websocket_parser_init(&t->parser, frame_max, message_max);
+	websocket_parser_init(&t->parser, message_max);
 	buf_init(&t->events, TRACE_LIMIT);
 	buf_init(&t->message, TRACE_LIMIT);
 }

@@ -21,7 +21,8 @@
 /* The largest message that a server may send, and that we may send
  * (doc/protocol.md section 1.3), in bytes. */
 #define CLIENT_RECEIVE_MAX WEBSOCKET_MESSAGE_MAX
-#define CLIENT_SEND_MAX	   WEBSOCKET_FRAME_MAX
+/* What servers of Codex take in one frame. */
+#define CLIENT_SEND_MAX (16u << 20)
 /* The size of one read. */
 #define CLIENT_READ_BYTES (128u << 10)
 /* The most bytes of the answer to the upgrade, with its headers. */

@@ -14,8 +14,7 @@
 void
 wire_reset(struct execd_client *c)
 {
-	websocket_parser_init_client(
-	    &c->parser, CLIENT_RECEIVE_MAX, CLIENT_RECEIVE_MAX);
+	websocket_parser_init_client(&c->parser, CLIENT_RECEIVE_MAX);
 	buf_clear(&c->in);
 	buf_clear(&c->out);
 	c->out_at = 0;

@@ -45,18 +45,15 @@ refuse(struct websocket_parser *p, struct websocket_item *item, uint16_t code,
 }
 
 void
-websocket_parser_init(
-    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max)
+websocket_parser_init(struct websocket_parser *p, uint64_t message_max)
 {
-	*p = (struct websocket_parser){ .frame_max = frame_max,
-		.message_max = message_max };
+	*p = (struct websocket_parser){ .message_max = message_max };
 }
 
 void
-websocket_parser_init_client(
-    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max)
+websocket_parser_init_client(struct websocket_parser *p, uint64_t message_max)
 {
-	websocket_parser_init(p, frame_max, message_max);
+	websocket_parser_init(p, message_max);
 	p->from_server = true;
 }
 
@@ -137,8 +134,7 @@ message_add(struct websocket_parser *p)
 		p->fragmented = !p->fin;
 		p->started = false;
 	}
-	if (p->frame_len > p->frame_max ||
-	    p->frame_len > p->message_max - p->message_len)
+	if (p->frame_len > p->message_max - p->message_len)
 		return false;
 	p->message_len += p->frame_len;
 	return true;
@@ -366,6 +362,23 @@ websocket_put_header(uint8_t header[WEBSOCKET_HEADER_MAX],
 	for (size_t i = 0; i < n; i++)
 		header[2 + i] = (uint8_t)(len >> (8 * (n - 1 - i)));
 	return 2 + n;
+}
+
+size_t
+websocket_put_fragment(uint8_t header[WEBSOCKET_HEADER_MAX], uint64_t len,
+    uint64_t at, uint64_t *payload)
+{
+	enum websocket_opcode opcode =
+	    at == 0 ? WEBSOCKET_TEXT : WEBSOCKET_CONTINUATION;
+	size_t n;
+
+	*payload = len - at;
+	if (len > WEBSOCKET_WHOLE_MAX && *payload > WEBSOCKET_FRAGMENT_MAX)
+		*payload = WEBSOCKET_FRAGMENT_MAX;
+	n = websocket_put_header(header, opcode, *payload);
+	if (at + *payload < len)
+		header[0] &= (uint8_t)~HEADER_FIN;
+	return n;
 }
 
 size_t

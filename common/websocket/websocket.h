@@ -34,8 +34,11 @@ enum websocket_close_code {
 #define WEBSOCKET_CONTROL_MAX 125
 #define WEBSOCKET_HEADER_MAX  10 /* frames of a server are not masked */
 #define WEBSOCKET_MASKED_MAX  14 /* the header of a client's frame */
-#define WEBSOCKET_FRAME_MAX   (16u << 20) /* doc/protocol.md section 1.3 */
-#define WEBSOCKET_MESSAGE_MAX (64u << 20)
+/* Clients of Codex drop the connection at a frame of over 16 MiB. A message
+ * that is longer than WHOLE_MAX goes in fragments of this size. */
+#define WEBSOCKET_WHOLE_MAX    (15u << 20)
+#define WEBSOCKET_FRAGMENT_MAX (4u << 20)
+#define WEBSOCKET_MESSAGE_MAX  (64u << 20)
 
 enum websocket_event {
 	WEBSOCKET_EV_NEED_MORE, /* all input was used */
@@ -67,7 +70,6 @@ struct websocket_item {
 };
 
 struct websocket_parser {
-	uint64_t frame_max;   /* most payload bytes of one frame */
 	uint64_t message_max; /* most payload bytes of one message */
 	bool from_server; /* parses frames of a server, which are not masked */
 	/* private */
@@ -92,12 +94,11 @@ struct websocket_parser {
 	const char *error;
 };
 
-void websocket_parser_init(
-    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max);
+void websocket_parser_init(struct websocket_parser *p, uint64_t message_max);
 
 /* The same for a client, which parses frames of a server. */
 void websocket_parser_init_client(
-    struct websocket_parser *p, uint64_t frame_max, uint64_t message_max);
+    struct websocket_parser *p, uint64_t message_max);
 
 /*
  * Parses data[0..len) up to the end of one item and unmasks it in place.
@@ -112,6 +113,14 @@ size_t websocket_parse(struct websocket_parser *p, uint8_t *data, size_t len,
  * length. */
 size_t websocket_put_header(uint8_t header[WEBSOCKET_HEADER_MAX],
     enum websocket_opcode opcode, uint64_t len);
+
+/*
+ * Writes the header of the next frame of a text message of len bytes, of which
+ * `at` are sent; *payload becomes the bytes that belong to it. A long message
+ * has several frames. Returns the header's length.
+ */
+size_t websocket_put_fragment(uint8_t header[WEBSOCKET_HEADER_MAX],
+    uint64_t len, uint64_t at, uint64_t *payload);
 
 /* Writes the header of a masked, unfragmented client frame. Returns its length.
  * The caller masks the payload with websocket_mask() and the same mask, which

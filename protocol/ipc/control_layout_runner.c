@@ -26,7 +26,6 @@ static const struct field session_config_fields[] = {
 	FIELD(FIELD_U32, control_session_config, kill_grace_ms),
 	FIELD(FIELD_U64, control_session_config, retention_bytes),
 	FIELD(FIELD_U64, control_session_config, max_message_bytes),
-	FIELD(FIELD_U64, control_session_config, max_frame_bytes),
 	FIELD(FIELD_U32, control_session_config, ping_interval_ms),
 	FIELD(FIELD_U32, control_session_config, pong_deadline_ms),
 };

@@ -37,7 +37,6 @@ struct control_session_config {
 	uint64_t retention_bytes; /* output kept per process */
 	uint64_t max_message_bytes;
 	/* For a client that is handed over: */
-	uint64_t max_frame_bytes;
 	uint32_t ping_interval_ms;
 	uint32_t pong_deadline_ms; /* 0: no limit */
 };

@@ -604,11 +604,11 @@ channel_send(struct channel *ch)
 	struct buf *out = composing(ch);
 	size_t len = out->len - ch->frame_at - header_bytes(ch);
 
+	if (ch->direct != NULL && !out->failed)
+		direct_finish_message(ch, out, len);
 	if (out->failed)
 		log_fatal("an answer exceeds %u bytes", OUT_MAX_BYTES);
-	if (ch->direct != NULL)
-		direct_finish_frame(ch, out, len);
-	else
+	if (ch->direct == NULL)
 		frame_put_length(out->data + ch->frame_at, (uint32_t)len);
 	if (ch->out.len - ch->out_at > FLUSH_BYTES)
 		channel_flush(ch);
@@ -618,7 +618,7 @@ void
 channel_relay_begin(struct channel *ch, uint32_t len)
 {
 	if (ch->direct != NULL)
-		direct_begin_frame(&ch->out, len);
+		ch->direct->relayed = len;
 	else
 		put_header(ch, &ch->out, len);
 	ch->relay_left = len;
@@ -627,7 +627,10 @@ channel_relay_begin(struct channel *ch, uint32_t len)
 void
 channel_relay(struct channel *ch, const void *p, size_t n)
 {
-	buf_put(&ch->out, p, n);
+	if (ch->direct != NULL)
+		direct_relay(ch, p, n);
+	else
+		buf_put(&ch->out, p, n);
 	ch->relay_left -= (uint32_t)n;
 	if (ch->relay_left > 0 || ch->held.len == 0)
 		return;

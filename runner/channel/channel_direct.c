@@ -25,11 +25,53 @@
 /* --- what it is sent ---------------------------------------------------- */
 
 void
-direct_begin_frame(struct buf *out, size_t len)
+direct_relay(struct channel *ch, const void *p, size_t n)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX];
+	struct direct *d = ch->direct;
+	uint32_t at = d->relayed - ch->relay_left;
 
-	buf_put(out, header, websocket_put_header(header, WEBSOCKET_TEXT, len));
+	for (size_t done = 0, piece; done < n; done += piece) {
+		if (d->fragment_left == 0)
+			buf_put(&ch->out, header,
+			    websocket_put_fragment(header, d->relayed,
+				at + done, &d->fragment_left));
+		piece = n - done < d->fragment_left ? n - done
+						    : (size_t)d->fragment_left;
+		buf_put(&ch->out, (const uint8_t *)p + done, piece);
+		d->fragment_left -= piece;
+	}
+}
+
+/*
+ * Moves the fragments of a composed message apart, the last one first, so that
+ * there is room for the headers between them.
+ */
+static void
+split(struct channel *ch, struct buf *out, size_t len)
+{
+	const size_t pieces =
+	    (len + WEBSOCKET_FRAGMENT_MAX - 1) / WEBSOCKET_FRAGMENT_MAX;
+	uint8_t header[WEBSOCKET_HEADER_MAX], *from, *to;
+	size_t room = 0, n;
+	uint64_t payload;
+
+	for (size_t i = 1; i < pieces; i++)
+		room += websocket_put_fragment(
+		    header, len, i * WEBSOCKET_FRAGMENT_MAX, &payload);
+	if (buf_reserve(out, room) == NULL)
+		return; /* out->failed, which the caller tells */
+	buf_commit(out, room);
+	from = out->data + ch->frame_at + WEBSOCKET_HEADER_MAX;
+	to = from + room;
+	for (size_t i = pieces; i-- > 0;) {
+		n = websocket_put_fragment(
+		    header, len, i * WEBSOCKET_FRAGMENT_MAX, &payload);
+		memmove(to + i * WEBSOCKET_FRAGMENT_MAX,
+		    from + i * WEBSOCKET_FRAGMENT_MAX, (size_t)payload);
+		to -= n;
+		memcpy(to + i * WEBSOCKET_FRAGMENT_MAX, header, n);
+	}
 }
 
 /*
@@ -37,13 +79,17 @@ direct_begin_frame(struct buf *out, size_t len)
  * written; otherwise the frame is moved.
  */
 void
-direct_finish_frame(struct channel *ch, struct buf *out, size_t len)
+direct_finish_message(struct channel *ch, struct buf *out, size_t len)
 {
 	uint8_t header[WEBSOCKET_HEADER_MAX];
 	uint8_t *at = out->data + ch->frame_at;
 	size_t n = websocket_put_header(header, WEBSOCKET_TEXT, len);
 	size_t unused = sizeof(header) - n;
 
+	if (len > WEBSOCKET_WHOLE_MAX) {
+		split(ch, out, len);
+		return;
+	}
 	if (unused > 0 && out == &ch->out && ch->out_at == ch->frame_at) {
 		ch->out_at += unused;
 		at += unused;
@@ -592,8 +638,7 @@ direct_begin(struct channel *ch, char *text, size_t len)
 	ch->nfds = 0;
 	ch->direct = xcalloc(1, sizeof(*ch->direct));
 	ch->direct->terms = terms;
-	websocket_parser_init(
-	    &ch->direct->parser, terms->max_frame_bytes, ch->max_message);
+	websocket_parser_init(&ch->direct->parser, ch->max_message);
 	watch(ch, fd);
 	ch->on->message(ch, text, first);
 	if (ch->direct != NULL && first < len)

@@ -32,6 +32,8 @@ struct direct {
 	struct liveness life;
 	uint32_t probe;		 /* the number of the last one */
 	uint64_t left;		 /* bytes left of a half written frame */
+	uint32_t relayed;	 /* length of the message that is relayed */
+	uint64_t fragment_left;	 /* bytes left of its frame */
 	uint64_t received, sent; /* bytes since the last report */
 };
 
@@ -73,13 +75,14 @@ void direct_written(struct channel *ch, const uint8_t *p, size_t n);
 void direct_drained(struct channel *ch);
 
 /*
- * Writes the header of a composed message. The message follows
- * WEBSOCKET_HEADER_MAX bytes of room at ch->frame_at.
+ * Writes the header of a composed message, or makes fragments of it. The
+ * message follows WEBSOCKET_HEADER_MAX bytes of room at ch->frame_at.
  */
-void direct_finish_frame(struct channel *ch, struct buf *out, size_t len);
+void direct_finish_message(struct channel *ch, struct buf *out, size_t len);
 
-/* Writes the header of a message whose length is known in advance. */
-void direct_begin_frame(struct buf *out, size_t len);
+/* Puts the next bytes of a message of d->relayed bytes, of which
+ * ch->relay_left are missing, and the headers of its frames. */
+void direct_relay(struct channel *ch, const void *p, size_t n);
 
 /* --- what the channel and this transport share -------------------------- */
 

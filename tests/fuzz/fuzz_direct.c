@@ -22,11 +22,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 #define MESSAGE_MAX 600
-#define FRAME_MAX   400
 
-static const struct control_session_config terms = {
-	.max_frame_bytes = FRAME_MAX, .ping_interval_ms = 3600 * 1000
-};
+static const struct control_session_config terms = { .ping_interval_ms =
+							 3600 * 1000 };
 
 struct seen {
 	struct buf messages; /* each with its length, without initialize */
@@ -109,7 +107,7 @@ expect(uint8_t *data, size_t len, struct seen *s)
 	struct buf message;
 	uint16_t code = 0;
 
-	websocket_parser_init(&p, FRAME_MAX, MESSAGE_MAX);
+	websocket_parser_init(&p, MESSAGE_MAX);
 	buf_init(&message, MESSAGE_MAX);
 	for (size_t at = 0; at < len && code == 0;) {
 		at += websocket_parse(&p, data + at, len - at, &item);
@@ -147,7 +145,7 @@ check_ends(int front_end, int client, uint16_t code)
 	assert(r.event == CLIENT_ENDED && r.close_code == code);
 	n = recv(client, bytes, sizeof(bytes), MSG_DONTWAIT);
 	len = n > 0 ? (size_t)n : 0;
-	websocket_parser_init_client(&p, FRAME_MAX, MESSAGE_MAX);
+	websocket_parser_init_client(&p, MESSAGE_MAX);
 	for (at = 0; at < len;) {
 		at += websocket_parse(&p, bytes + at, len - at, &item);
 		assert(item.event != WEBSOCKET_EV_ERROR);

@@ -17,9 +17,9 @@ init(struct trace *t, uint8_t seed)
 {
 	uint64_t limit = seed & 0x80 ? 100 : 1 << 20;
 
-	trace_init(t, limit, limit * 2);
+	trace_init(t, limit);
 	if (seed & 0x40)
-		websocket_parser_init_client(&t->parser, limit, limit * 2);
+		websocket_parser_init_client(&t->parser, limit);
 }
 
 static void

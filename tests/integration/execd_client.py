@@ -231,7 +231,7 @@ class WebSocket(Client):
         return bytes(data)
 
     def _read(self):
-        code, reason = 1006, ""
+        code, reason, parts = 1006, "", []
         try:
             while True:
                 op, size = self._exactly(2)
@@ -242,9 +242,12 @@ class WebSocket(Client):
                     size, = struct.unpack(">Q", self._exactly(8))
                 data = self._exactly(size)
                 self.frames.append((op & 15, data))
-                if op & 15 == 1:
-                    assert op & 0x80, "a fragmented message from the server"
-                    self._received(data)
+                if op & 15 == 1 or (op & 15 == 0 and parts):
+                    assert not parts or op & 15 == 0, "a message inside another one"
+                    parts.append(data)
+                    if op & 0x80:
+                        data, parts = b"".join(parts), []
+                        self._received(data)
                 elif op & 15 == 8:
                     code = struct.unpack(">H", data[:2])[0] if len(data) >= 2 else 1005
                     reason = data[2:].decode()

@@ -226,7 +226,7 @@ def test_everything_pipelined(server):
     (lambda c: c.frame(1, b"{\xff\xfe"), 1007),
     (lambda c: (c.frame(1, b"\xc3", fin=False), c.frame(0, b"(")), 1007),
     (lambda c: c.frame(1, b"\xf0\x9f"), 1007),
-    (lambda c: c.sock.sendall(b"\x81\xff" + struct.pack(">Q", (16 << 20) + 1) + b"abcd"), 1009),
+    (lambda c: c.sock.sendall(b"\x81\xff" + struct.pack(">Q", (64 << 20) + 1) + b"abcd"), 1009),
     (lambda c: c.frame(8, struct.pack(">H", 1000)), 1000),
     (lambda c: c.frame(8, struct.pack(">H", 4321) + b"why"), 4321),
     (lambda c: c.frame(8), 1005),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: ISC
 """Hostile or slow clients: bounded, and alone with their trouble (sections 6, 14)."""
+import asyncio
+import base64
+import json
 import os
 import pathlib
 import socket
@@ -8,6 +11,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
+import websockets
 from conftest import MIB, SANITIZED, poll
 from execd_client import Closed, WebSocket, b64, frame, upgrade
 
@@ -105,16 +109,64 @@ def body(n):
     return head + b"x" * (n - len(head) - len(tail)) + tail
 
 
-def test_frame_and_message_limits(server):
-    a = server.ready()
-    a.frame(1, body(16 << 20))
+def test_a_frame_may_be_as_long_as_a_message(spawn):
+    # A slow machine takes longer than ten seconds to mask so much.
+    s = spawn("--pre-auth-deadline", "5m")
+    a = s.ready()
+    a.frame(1, body(40 << 20))
     assert a.answer(1000)["error"]["code"] == -32601
-    b = server.ready()
+    b = s.ready()
     try:
-        b.frame(1, body((16 << 20) + 1))
+        b.frame(1, body((64 << 20) + 1))
     except OSError:
         pass
     assert b.wait_closed()["code"] in (1009, 1006)
+
+
+@pytest.mark.parametrize("hand_over", ["yes", "no"])
+def test_long_answers_go_in_fragments(configured, user, directory, hand_over):
+    """Clients of Codex drop the connection at a frame of over 16 MiB, and take fragments."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nhand-over = {hand_over}\nallow-unauthenticated = one\n"
+                   f"[identity one]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n[limits]\nretention = 32M\n")
+    c = s.ready()
+
+    def check(text):
+        """Of the answer that came last: each fragment has 4 MiB but the last."""
+        sizes = [len(data) for op, data in c.frames if op in (0, 1)]
+        rest = sizes[sizes.index(4 << 20):]
+        assert sum(rest) >= len(text) and set(rest[:-1]) == {4 << 20} and rest[-1] <= 4 << 20, rest
+        c.frames.clear()
+
+    data = os.urandom(15 << 20)     # 20 MiB in base64; the file helper's answer is passed on
+    (directory / "large").write_bytes(data)
+    (directory / "large").chmod(0o644)
+    r = c.call("fs/readFile", {"path": f"file://{directory}/large"})
+    assert base64.b64decode(r["dataBase64"]) == data
+    check(r["dataBase64"])
+    (directory / "whole").write_bytes(data[:11 << 20])  # below the limit
+    (directory / "whole").chmod(0o644)
+    assert base64.b64decode(c.call("fs/readFile", {"path": f"file://{directory}/whole"})["dataBase64"]) == data[:11 << 20]
+    assert [len(d) > 14 << 20 for op, d in c.frames if op in (0, 1) and len(d) > 1 << 20] == [True]
+    c.frames.clear()
+    # The runner's own answer.
+    c.start("p", ["/bin/cat", str(directory / "large")])
+    c.finished("p", timeout=60)
+    c.frames.clear()
+    chunks = c.call("process/read", {"processId": "p", "afterSeq": None, "maxBytes": 32 << 20})["chunks"]
+    assert b"".join(base64.b64decode(x["chunk"]) for x in chunks) == data
+    check("".join(x["chunk"] for x in chunks))
+    assert c.run("after", ["/bin/echo", "fine"]).stdout == "fine\n"
+
+    async def with_a_library():
+        async with websockets.connect(s.urls[0], max_size=None) as ws:
+            for id, method, params in (0, "initialize", {"clientName": "x"}), (None, "initialized", {}), \
+                    (1, "fs/readFile", {"path": f"file://{directory}/large"}):
+                await ws.send(json.dumps({"method": method, "params": params, **({} if id is None else {"id": id})}))
+            while (m := json.loads(await ws.recv())).get("id") != 1:
+                pass
+            return base64.b64decode(m["result"]["dataBase64"])
+
+    assert asyncio.run(with_a_library()) == data
 
 
 def test_fragmented_messages_have_a_limit_too(spawn):
@@ -163,7 +215,7 @@ def test_much_that_waits_before_a_session(configured, user):
     those who say no more than they need do not notice."""
     s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = one\n[identity one]\n"
                    f"user = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
-                   "[limits]\nmax-frame-bytes = 4M\nmax-message-bytes = 4M\npre-auth-deadline = 1m\n")
+                   "[limits]\nmax-message-bytes = 4M\npre-auth-deadline = 1m\n")
     grown = rss_kib(s.frontend())
     some = [s.connect() for _ in range(20)]
     for c in some:

@@ -35,7 +35,7 @@ def configure(namespace=0, userns=0, cgroups=0, grace_ms=100, placeholders=0):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + u32(1) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") + string(b"") +
             bytes([namespace, 0, userns, placeholders, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
-            u32(150000) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u64(16 << 20) + u32(15000) + u32(20000))
+            u32(150000) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u32(15000) + u32(20000))
 
 
 def sandbox(profile=3, unix=0):
@@ -310,7 +310,7 @@ def frontend_configuration(listeners=0, type=1, exempt=0):
     penalties = {member: 5000 for member in re.findall(r"\bpenalty_\w+", KEYS)}
     return (u32(type) + (u32(frontend_version()) if type == 1 else b"") + b"\0" +
             keys("FRONTEND_LIMIT", ping_interval_ms=15000, pong_deadline_ms=20000, pre_auth_deadline_ms=10000,
-                 max_connections=100, max_per_source=100, max_unauthenticated=100, max_frame_bytes=16 << 20,
+                 max_connections=100, max_per_source=100, max_unauthenticated=100,
                  max_message_bytes=64 << 20, exempt=exempt, **penalties) + u32(listeners))
 
 

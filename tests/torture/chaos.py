@@ -25,7 +25,6 @@ ping-interval = 5ms
 pong-deadline = 300ms
 detached-ttl = 50ms
 pre-auth-deadline = 1s
-max-frame-bytes = 1M
 max-message-bytes = 1M
 """
 

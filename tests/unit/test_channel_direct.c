@@ -27,9 +27,8 @@
 #define MESSAGE_MAX (1u << 20)
 #define SEEN_MAX    1000
 
-static const struct control_session_config terms = {
-	.max_frame_bytes = MESSAGE_MAX, .ping_interval_ms = 3600 * 1000
-};
+static const struct control_session_config terms = { .ping_interval_ms =
+							 3600 * 1000 };
 
 struct world {
 	struct event_base *base;
@@ -129,7 +128,7 @@ setup(void **state)
 	set_nonblock(client[0]);
 	w->client = client[0];
 	hand_over(w, client[1]);
-	websocket_parser_init_client(&w->parser, MESSAGE_MAX, MESSAGE_MAX);
+	websocket_parser_init_client(&w->parser, MESSAGE_MAX);
 	return 0;
 }
 

@@ -134,7 +134,7 @@ test_every_length_is_exact(void **state)
 static void
 test_values_survive(void **state)
 {
-	struct control_configure in = { .limits.max_frame_bytes = 1ULL << 40,
+	struct control_configure in = { .limits.max_message_bytes = 1ULL << 40,
 		.listeners = 2,
 		.limits.exempt.items = { { 1, 2, 3 } } },
 				 out;
@@ -149,7 +149,7 @@ test_values_survive(void **state)
 	memset(&out, 0, sizeof(out));
 	assert_int_equal(
 	    control_get(b.data, b.len, BROKER_EV_CONFIGURE, &out), 0);
-	assert_true(out.limits.max_frame_bytes == 1ULL << 40);
+	assert_true(out.limits.max_message_bytes == 1ULL << 40);
 	assert_int_equal(out.limits.exempt.items[0][2], 3);
 	buf_clear(&b);
 	control_put(&b, BROKER_REQ_RESUME, &rin);

@@ -47,7 +47,7 @@ static const struct test_case {
 	{ "not UTF-8", B("\x81\x01\xff"), "error:1007" },
 	{ "reserved bit", B("\xc1\x00"), "error:1002" },
 	{ "bad length", B("\x81\x7e\x00\x05"), "error:1002" },
-	{ "too long", B("\x81\x7f\x00\x00\x00\x00\x00\x02\x00\x00"),
+	{ "too long", B("\x81\x7f\x00\x00\x00\x00\x00\x03\x00\x00"),
 	    "error:1009" },
 	{ "long control", B("\x89\x7e"), "error:1002" },
 };
@@ -55,8 +55,8 @@ static const struct test_case {
 static void
 client_trace_init(struct trace *t)
 {
-	trace_init(t, FRAME_MAX, MESSAGE_MAX);
-	websocket_parser_init_client(&t->parser, FRAME_MAX, MESSAGE_MAX);
+	trace_init(t, MESSAGE_MAX);
+	websocket_parser_init_client(&t->parser, MESSAGE_MAX);
 }
 
 static void
@@ -125,7 +125,7 @@ test_masked_frames(void **state)
 		websocket_mask(frame + n, sizes[i], mask, 0);
 		if (sizes[i] > 0)
 			assert_memory_not_equal(frame + n, plain, sizes[i]);
-		trace_init(&t, FRAME_MAX, MESSAGE_MAX);
+		trace_init(&t, MESSAGE_MAX);
 		trace_feed(&t, frame, n + sizes[i]);
 		assert_false(t.over || t.open);
 		assert_int_equal(t.message.len, sizes[i]);

@@ -54,7 +54,7 @@ check_length(size_t len, size_t step)
 	fill(payload, len);
 	buf_init(&b, 1 << 20);
 	put_frame(&b, 0x81, len, payload, len);
-	trace_init(&t, WEBSOCKET_FRAME_MAX, WEBSOCKET_MESSAGE_MAX);
+	trace_init(&t, WEBSOCKET_MESSAGE_MAX);
 	for (size_t i = 0; i < b.len; i += step)
 		trace_feed(&t, b.data + i, b.len - i < step ? b.len - i : step);
 	assert_int_equal(t.message.len, len);
@@ -95,7 +95,7 @@ test_alignments(void **state)
 		put_frame(&b, 0x82, len, payload, len);
 		memset(space, 0xee, sizeof(space));
 		memcpy(space + offset, b.data, b.len);
-		websocket_parser_init(&p, 200, 200);
+		websocket_parser_init(&p, 200);
 		assert_int_equal(
 		    websocket_parse(&p, space + offset, b.len, &item), b.len);
 		assert_int_equal(item.len, len);
@@ -121,7 +121,7 @@ test_flags_of_one_frame(void **state)
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, 100, 100);
+	websocket_parser_init(&p, 100);
 	put_frame(&b, 0x81, 5, "abcde", 5);
 	assert_int_equal(websocket_parse(&p, b.data, 8, &item), 8);
 	assert_int_equal(item.event, WEBSOCKET_EV_DATA);
@@ -147,7 +147,7 @@ test_flags_of_fragments(void **state)
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, 100, 100);
+	websocket_parser_init(&p, 100);
 	put_frame(&b, 0x02, 1, "a", 1);
 	put_frame(&b, 0x00, 0, "", 0);
 	put_frame(&b, 0x80, 1, "b", 1);
@@ -170,7 +170,7 @@ test_text_fails_fast(void **state)
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, 100, 100);
+	websocket_parser_init(&p, 100);
 	put_frame(&b, 0x01, 50, "a\xed\xa0", 3);
 	assert_int_equal(
 	    websocket_parse(&p, b.data, b.len - 1, &item), b.len - 1);
@@ -189,7 +189,7 @@ first_frame_error(uint64_t claimed)
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, WEBSOCKET_FRAME_MAX, WEBSOCKET_MESSAGE_MAX);
+	websocket_parser_init(&p, WEBSOCKET_MESSAGE_MAX);
 	put_frame(&b, 0x82, claimed, "", 0);
 	next(&p, &b, &item);
 	buf_clear(&b);
@@ -200,36 +200,70 @@ first_frame_error(uint64_t claimed)
 static void
 test_frame_limit(void **state)
 {
-	assert_int_equal(first_frame_error(WEBSOCKET_FRAME_MAX), 0);
-	assert_int_equal(first_frame_error(WEBSOCKET_FRAME_MAX + 1), 1009);
+	assert_int_equal(first_frame_error(WEBSOCKET_MESSAGE_MAX), 0);
+	assert_int_equal(first_frame_error(WEBSOCKET_MESSAGE_MAX + 1), 1009);
 	assert_int_equal(first_frame_error(1ull << 32), 1009);
 	assert_int_equal(first_frame_error(INT64_MAX), 1009);
 	assert_int_equal(first_frame_error(UINT64_MAX), 1002);
 }
 
+#define PART_BYTES (WEBSOCKET_MESSAGE_MAX / 4)
+
 static void
 test_message_limit(void **state)
 {
-	_cleanup_free_ uint8_t *payload = xcalloc(1, WEBSOCKET_FRAME_MAX);
+	_cleanup_free_ uint8_t *payload = xcalloc(1, PART_BYTES);
 	struct websocket_parser p;
 	struct websocket_item item;
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, WEBSOCKET_FRAME_MAX, WEBSOCKET_MESSAGE_MAX);
+	websocket_parser_init(&p, WEBSOCKET_MESSAGE_MAX);
 	for (int i = 0; i < 4; i++) {
-		put_frame(&b, i ? 0x00 : 0x02, WEBSOCKET_FRAME_MAX, "", 0);
+		put_frame(&b, i ? 0x00 : 0x02, PART_BYTES, "", 0);
 		next(&p, &b, &item);
 		assert_int_equal(item.event, WEBSOCKET_EV_NEED_MORE);
 		assert_int_equal(
-		    websocket_parse(&p, payload, WEBSOCKET_FRAME_MAX, &item),
-		    WEBSOCKET_FRAME_MAX);
+		    websocket_parse(&p, payload, PART_BYTES, &item),
+		    PART_BYTES);
 		assert_int_equal(item.event, WEBSOCKET_EV_DATA);
 	}
 	put_frame(&b, 0x80, 1, "", 0);
 	next(&p, &b, &item);
 	assert_int_equal(item.close_code, 1009);
 	buf_clear(&b);
+}
+
+/* The headers of a message of len bytes, one after the other. */
+static void
+check_fragments(uint64_t len, uint64_t expected_frames)
+{
+	uint64_t at = 0, frames = 0, payload;
+	uint8_t header[WEBSOCKET_HEADER_MAX];
+
+	do {
+		websocket_put_fragment(header, len, at, &payload);
+		assert_int_equal(header[0] & 0x0f,
+		    at == 0 ? WEBSOCKET_TEXT : WEBSOCKET_CONTINUATION);
+		at += payload;
+		frames++;
+		assert_int_equal(header[0] >> 7, at == len);
+		assert_true(payload > 0 || len == 0);
+	} while (at < len);
+	assert_int_equal(at, len);
+	assert_int_equal(frames, expected_frames);
+}
+
+static void
+test_fragments(void **state)
+{
+	check_fragments(0, 1);
+	check_fragments(1, 1);
+	check_fragments(WEBSOCKET_WHOLE_MAX, 1);
+	check_fragments(WEBSOCKET_WHOLE_MAX + 1, 4);
+	check_fragments(4 * WEBSOCKET_FRAGMENT_MAX, 4);
+	check_fragments(4 * WEBSOCKET_FRAGMENT_MAX + 1, 5);
+	check_fragments((1ull << 32) - 1, 1024);
 }
 
 static void
@@ -239,7 +273,7 @@ test_error_is_final(void **state)
 	struct websocket_item item;
 	uint8_t bad[] = { 0xff }, good[] = { 0x89, 0x80, 0, 0, 0, 0 };
 
-	websocket_parser_init(&p, 100, 100);
+	websocket_parser_init(&p, 100);
 	websocket_parse(&p, bad, sizeof(bad), &item);
 	assert_int_equal(item.event, WEBSOCKET_EV_ERROR);
 	assert_int_equal(
@@ -257,7 +291,7 @@ test_nothing_after_close(void **state)
 	struct buf b;
 
 	buf_init(&b, 1 << 10);
-	websocket_parser_init(&p, 100, 100);
+	websocket_parser_init(&p, 100);
 	put_frame(&b, 0x88, 5,
 	    "\x03\xe8"
 	    "bye",
@@ -343,6 +377,7 @@ main(void)
 		cmocka_unit_test(test_text_fails_fast),
 		cmocka_unit_test(test_frame_limit),
 		cmocka_unit_test(test_message_limit),
+		cmocka_unit_test(test_fragments),
 		cmocka_unit_test(test_error_is_final),
 		cmocka_unit_test(test_nothing_after_close),
 		cmocka_unit_test(test_close_codes),

@@ -181,9 +181,6 @@ check_limits(struct conf *c, void *o, char *why)
 {
 	const struct frontend_limits *l = &((const struct limits *)o)->frontend;
 
-	if (l->max_frame_bytes > l->max_message_bytes)
-		return conf_refuse(
-		    why, "max-frame-bytes is more than max-message-bytes");
 	if (l->penalty_max_ms > 0 &&
 	    l->penalty_max_ms <= l->penalty_threshold_ms)
 		return conf_refuse(why,

@@ -228,6 +228,9 @@ static const struct {
 		    "each command, sandboxed or not, has " now                 \
 		    ", of [identity NAME] or, for everybody, of [limits]"      \
 	}
+	{ "limits", "max-frame-bytes",
+	    "a frame may be as long as a message, which max-message-bytes "
+	    "limits" },
 	OF_COMMANDS("identity", "sandbox-max-processes", "command-tasks-max"),
 	OF_COMMANDS("identity", "sandbox-max-memory", "command-memory-max"),
 	OF_COMMANDS("identity", "sandbox-max-cpu", "command-cpu-quota"),

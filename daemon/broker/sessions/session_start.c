@@ -338,7 +338,6 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 		.kill_grace_ms = l->kill_grace_ms,
 		.retention_bytes = l->retention_bytes,
 		.max_message_bytes = l->frontend.max_message_bytes,
-		.max_frame_bytes = l->frontend.max_frame_bytes,
 		.ping_interval_ms = l->frontend.ping_interval_ms,
 		.pong_deadline_ms = l->frontend.pong_deadline_ms,
 	};

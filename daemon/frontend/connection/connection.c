@@ -196,8 +196,7 @@ connection_new(const struct listener_traits *listener, int in_fd, int out_fd,
 	buf_init(&c->channel.uplink.buf,
 	    config.max_message_bytes + SCRATCH_BYTES * 2);
 	buf_init(&c->downlink.buf, SIZE_MAX);
-	websocket_parser_init(
-	    &c->parser, config.max_frame_bytes, config.max_message_bytes);
+	websocket_parser_init(&c->parser, config.max_message_bytes);
 	watch_client(c);
 	event_assign(&c->timer, base, -1, 0, timer_cb, c);
 	table_insert(&connections, &c->node, c->number);

@@ -108,7 +108,8 @@ struct session_channel {
 	/* The runner's current frame */
 	uint8_t header[FRAME_HEADER_BYTES];
 	uint8_t header_len;
-	uint32_t frame_left; /* bytes left of it */
+	uint32_t frame_left;	/* bytes left of it */
+	uint64_t fragment_left; /* of these in the client's frame */
 };
 
 /* ATTACHING, STARTING: what the client asked for in its initialize. */

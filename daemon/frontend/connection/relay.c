@@ -463,22 +463,13 @@ out_add(struct connection *c, struct out_batch *b, void *p, size_t len)
 	return true;
 }
 
-/* Begins a frame and adds its header for the client, unless that gets lines. */
+/* Adds the header of the client's next frame. */
 static bool
-out_begin(struct connection *c, struct out_batch *b)
+out_header(struct connection *c, struct out_batch *b)
 {
+	uint32_t len = frame_get_length(c->channel.header);
 	uint8_t *header;
 
-	c->channel.frame_left = frame_get_length(c->channel.header);
-	c->channel.header_len = 0;
-	if (c->channel.frame_left == 0 ||
-	    c->channel.frame_left > RUNNER_FRAME_MAX) {
-		log_error(0, "connection %u: impossible frame of the runner",
-		    c->number);
-		return false;
-	}
-	if (connection_is_stdio(c))
-		return true;
 	/* A header in the batch must be written before its memory is used
 	 * again. */
 	if (b->n >= RELAY_IOV_MAX - 1) {
@@ -488,14 +479,33 @@ out_begin(struct connection *c, struct out_batch *b)
 	}
 	header = b->headers[b->headers_used++];
 	return out_add(c, b, header,
-	    websocket_put_header(
-		header, WEBSOCKET_TEXT, c->channel.frame_left));
+	    websocket_put_fragment(header, len, len - c->channel.frame_left,
+		&c->channel.fragment_left));
+}
+
+/* Begins a frame of the runner. */
+static bool
+out_begin(struct connection *c)
+{
+	c->channel.frame_left = frame_get_length(c->channel.header);
+	c->channel.header_len = 0;
+	if (c->channel.frame_left == 0 ||
+	    c->channel.frame_left > RUNNER_FRAME_MAX) {
+		log_error(0, "connection %u: impossible frame of the runner",
+		    c->number);
+		return false;
+	}
+	/* Who gets lines gets no header. */
+	c->channel.fragment_left =
+	    connection_is_stdio(c) ? c->channel.frame_left : 0;
+	return true;
 }
 
 static bool
 out_piece(struct connection *c, struct out_batch *b, uint8_t *p, size_t len)
 {
 	c->channel.frame_left -= (uint32_t)len;
+	c->channel.fragment_left -= len;
 	if (!out_add(c, b, p, len))
 		return false;
 	if (connection_is_stdio(c) && c->channel.frame_left == 0)
@@ -515,8 +525,10 @@ take_runner(struct connection *c, uint8_t *p, size_t n)
 		size_t piece = n - at;
 
 		if (c->channel.frame_left > 0) {
-			if (piece > c->channel.frame_left)
-				piece = c->channel.frame_left;
+			if (c->channel.fragment_left == 0 && !out_header(c, &b))
+				return false;
+			if (piece > c->channel.fragment_left)
+				piece = (size_t)c->channel.fragment_left;
 			if (!out_piece(c, &b, p + at, piece))
 				return false;
 			at += piece;
@@ -524,7 +536,7 @@ take_runner(struct connection *c, uint8_t *p, size_t n)
 		}
 		c->channel.header[c->channel.header_len++] = p[at++];
 		if (c->channel.header_len == FRAME_HEADER_BYTES &&
-		    !out_begin(c, &b))
+		    !out_begin(c))
 			return false;
 	}
 	return b.n == 0 || connection_write(c, b.iov, b.n);
