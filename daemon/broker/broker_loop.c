@@ -383,6 +383,7 @@ const struct broker_events broker_events = {
 	.frontend_gone = requests_forget,
 	.session_adopted = requests_session_adopted,
 	.session_probed = requests_probed,
+	.account_known = requests_account_known,
 	.session_ended = requests_session_ended,
 };
 
@@ -413,6 +414,7 @@ broker_run(struct broker *m)
 		deadline = earlier_ms(deadline, session_spare_expire(m, now));
 		deadline = earlier_ms(deadline, load_watch(m, now));
 		deadline = earlier_ms(deadline, session_idle_expire(m, now));
+		deadline = earlier_ms(deadline, account_expire(now));
 		err = event_source_dispatch(next_timeout(m, now, deadline));
 		if (err < 0)
 			log_fatal_errno(err, "epoll");

@@ -19,6 +19,11 @@ extern const struct broker_events broker_events;
 /* Runs until it is told to stop. Returns an enum exit_code. */
 int broker_run(struct broker *m);
 
+/* --- account_main.c ------------------------------------------------------ */
+
+/* execd-broker --account. Returns its exit code. */
+int account_main(char *name, const char *user);
+
 /* --- keeper.c ------------------------------------------------------------ */
 
 /*

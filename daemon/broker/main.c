@@ -506,6 +506,8 @@ main(int argc, char **argv)
 
 	drop_visibility();
 	become_broker();
+	if (argc == 4 && strcmp(argv[1], "--account") == 0)
+		return account_main(argv[2], argv[3]);
 	/* A program that is executed by descriptor is named after the
 	 * descriptor. */
 	prctl(PR_SET_NAME, "execd-broker");

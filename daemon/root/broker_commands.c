@@ -161,9 +161,11 @@ static int
 take_user(struct broker_process *b, const void *payload, int *fds)
 {
 	const struct control_user *user = payload;
+	bool serves = b->state & BROKER_SERVING;
 
 	if (!SPAWN_IS_TEXT(user->name) ||
-	    list_add_user(b->list, user, fds[0]) < 0)
+	    (serves ? list_narrow_user(root.list, user, fds[0])
+		    : list_add_user(b->list, user, fds[0])) < 0)
 		return -EBADMSG;
 	close(steal_fd(&fds[0])); /* a file in memory, as was found out */
 	return 0;
@@ -415,7 +417,8 @@ static const struct spawn_command {
 	{ SPAWN_BEGIN, BROKER_NEW, SIZE(begin), 1, 1, take_begin },
 	{ SPAWN_FILE, BROKER_LISTING, SIZE(trusted), 0, 0, take_file },
 	{ SPAWN_PLACE, BROKER_LISTING, SIZE(place), 0, 0, take_place },
-	{ SPAWN_USER, BROKER_LISTING, SIZE(user), 1, 1, take_user },
+	{ SPAWN_USER, BROKER_LISTING | BROKER_SERVING, SIZE(user), 1, 1,
+	    take_user },
 	{ SPAWN_SEAL, BROKER_LISTING, SIZE(seal), 0, 0, take_seal },
 	{ SPAWN_NEXT, BROKER_SERVING, SIZE(next), 0, 0, take_next },
 	{ SPAWN_STORE, BROKER_SERVING, SIZE(number), 0, 1, take_store },

@@ -152,6 +152,28 @@ list_add_user(struct list *l, const struct control_user *u, int fd)
 	return err;
 }
 
+int
+list_narrow_user(struct list *l, const struct control_user *u, int fd)
+{
+	struct spawn_user now, *o;
+	int err;
+
+	if (u->number >= l->nusers)
+		return -EBADMSG;
+	o = &l->users[u->number];
+	err = memcmp(&o->who, u, sizeof(*u)) == 0 ? spawn_user_read(&now, u, fd)
+						  : -EPERM;
+	if (err < 0)
+		return err;
+	if (!spawn_user_is_within(&now, o)) {
+		spawn_user_clear(&now);
+		return -EPERM;
+	}
+	spawn_user_clear(o);
+	*o = now;
+	return 0;
+}
+
 const struct spawn_user *
 list_user(const struct list *l, uint32_t number)
 {

@@ -47,6 +47,10 @@ void list_free(struct list *l, const struct list *next);
 /* Adds a user. Returns 0, or -errno if the list is impossible. */
 int list_add_user(struct list *l, const struct control_user *u, int fd);
 
+/* The user has fewer groups. Returns 0, or -errno if anything else would
+ * change. */
+int list_narrow_user(struct list *l, const struct control_user *u, int fd);
+
 /* Adds a place. A listener is bound, or gets the socket that `old` has
  * (NULL: none). For other places it is checked whether they can be
  * written to. With `check`, nothing is made. Returns a descriptor, -1

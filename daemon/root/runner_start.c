@@ -131,6 +131,8 @@ static const struct {
 	    INSTALLED_RUNNER },
 	[PROGRAM_OF_CLEANUP] = { "execd-runner", "--cleanup", "--user",
 	    INSTALLED_RUNNER },
+	[PROGRAM_OF_ACCOUNT] = { "execd-broker", "--account", NULL,
+	    INSTALLED_BROKER },
 };
 
 static void __attribute__((noreturn)) program_child(
@@ -149,7 +151,8 @@ static void __attribute__((noreturn)) program_child(
 	if (root.is_root) {
 		child_set_groups(o != NULL ? spawn_user_groups(o) : NULL,
 		    o != NULL ? o->list[0] : 0);
-		argv[argc] = programs[kind].user;
+		argv[argc] = kind == PROGRAM_OF_ACCOUNT ? spawn_user_name(o)
+							: programs[kind].user;
 		argv[argc + 1] = child_user(user, o ? o->who.uid : seal->uid,
 		    o ? o->who.gid : seal->gid);
 	}

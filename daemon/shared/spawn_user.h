@@ -40,6 +40,14 @@ spawn_user_groups(const struct spawn_user *o)
 	return o->list + 1;
 }
 
+/* Tells whether `now` is `o` with fewer groups. */
+bool spawn_user_is_within(
+    const struct spawn_user *now, const struct spawn_user *o);
+
+/* Returns the name of the user's account, or NULL. The broker says it as USER,
+ * before it adds what the operator says. */
+const char *spawn_user_name(const struct spawn_user *o);
+
 /* Returns the environment for execve(2), in a process that soon calls it. */
 char **spawn_user_env(const struct spawn_user *o);
 

@@ -25,7 +25,8 @@ enum spawn_type {
 	SPAWN_FILE = 94,    /* control_trusted */
 	SPAWN_FOUND = 95,   /* control_found (+ fd) */
 	SPAWN_PLACE = 96,   /* control_place; answered by FOUND */
-	SPAWN_USER = 98,    /* control_user + fd: groups and environment */
+	SPAWN_USER = 98,    /* control_user + fd: groups and environment; of
+			     * a serving broker: the same with fewer groups */
 	SPAWN_SEAL = 100,   /* control_seal; the list is whole */
 	SPAWN_SEALED = 101, /* nothing */
 	/* then numbers of the list */
@@ -54,8 +55,9 @@ enum spawn_type {
 	SPAWN_PING = 93,   /* nothing: answered by ALIVE */
 	SPAWN_LEAVE = 111, /* nothing: another broker goes on */
 
-	/* program that makes a user namespace -> broker */
-	SPAWN_OPENED = 75, /* control_spawn_error (+ fd) */
+	/* programs that root starts for the broker -> broker */
+	SPAWN_OPENED = 75,   /* control_spawn_error (+ fd) */
+	SPAWN_ACCOUNT = 112, /* spawn_account; again + fd: its groups */
 };
 
 /* Environment of the broker: the number of its spawn channel, the user that it
@@ -169,6 +171,22 @@ struct spawn_opened {
 	uint32_t none;
 };
 
+/* What execd-broker --account finds out about a user. The groups are a list as
+ * of SPAWN_USER, without an environment. */
+struct spawn_account {
+	struct spawn_head head; /* SPAWN_ACCOUNT */
+	uint32_t state;		/* enum account_state */
+	uint32_t error;		/* an errno */
+	uint32_t uid, gid;
+};
+
+enum account_state {
+	ACCOUNT_THERE,
+	ACCOUNT_GONE,
+	ACCOUNT_EXPIRED,
+	ACCOUNT_ERROR,
+};
+
 struct control_start {
 	uint32_t user; /* its number */
 	char session_id[CONTROL_SESSION_ID_MAX];
@@ -190,13 +208,14 @@ struct control_number {
 
 /* The first two hear strangers, and become the user of the seal. The others
  * are there for a user of the list: one makes a user namespace for his
- * sandboxes, and one removes the placeholders of a list, which is its
- * channel. */
+ * sandboxes, one removes the placeholders of a list, which is its channel, and
+ * one, which stays root, asks the name services about him. */
 enum control_program_kind {
 	PROGRAM_OF_STRANGERS,
 	PROGRAM_OF_KEYS,
 	PROGRAM_OF_NAMESPACE,
 	PROGRAM_OF_CLEANUP,
+	PROGRAM_OF_ACCOUNT,
 	PROGRAM_KINDS
 };
 

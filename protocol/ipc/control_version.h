@@ -18,7 +18,7 @@
 #ifndef CONTROL_VERSION_H
 #define CONTROL_VERSION_H
 
-#define SPAWN_VERSION 6 /* broker and root; in each message */
+#define SPAWN_VERSION 7 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
 #define FRONTEND_VERSION 12
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose

@@ -16,7 +16,8 @@ import subprocess
 import threading
 
 import pytest
-from conftest import BUILD, EXECD, SANITIZED, Configured, assert_nothing_left, digest, is_alive, need_mode, need_sandbox, poll
+from conftest import (BUILD, EXECD, SANITIZED, Configured, assert_nothing_left, children_named, digest, is_alive, need_mode,
+                      need_sandbox, poll)
 from execd_client import Closed
 from test_ceiling import policy
 from test_isolation import status
@@ -487,9 +488,9 @@ class Rogue:
         assert self.s.recv(8192)[:4] == u32(BEGIN + 1)
         theirs.close()
 
-    def seal(self, uid=OTHER):
+    def seal(self, uid=OTHER, users=None):
         """It serves, with one user in its list."""
-        users = memfd(LIST)
+        users = memfd(LIST if users is None else users)
         self.send(listed(uid), users)
         os.close(users)
         self.send(seal())
@@ -604,6 +605,41 @@ def test_impossible_orders_end_it(sessions, order):
     assert r.ended()
     poll(lambda: "impossible command" in sessions.log, what="a line about it")
     Rogue(sessions).seal()
+
+
+TWO = u32(2, 7, 8) + b"A=b\0"
+
+
+@pytest.mark.parametrize("order, kept", [
+    ((listed(OTHER), u32(1, 8) + b"A=b\0"), True),                            # fewer groups
+    ((listed(OTHER), u32(0) + b"A=b\0"), True),
+    ((listed(OTHER), TWO), True),
+    ((listed(OTHER), u32(3, 7, 8, 9) + b"A=b\0"), False),
+    ((listed(OTHER), u32(2, 7, 0) + b"A=b\0"), False),
+    ((listed(OTHER), u32(2, 8, 8) + b"A=b\0"), False),
+    ((listed(OTHER), u32(1, 7) + b"A=c\0"), False),                           # another environment
+    ((listed(OTHER), u32(1, 7)), False),
+    ((listed(OTHER), u32(1, 7) + b"A=b\0B=\0"), False),
+    ((listed(OTHER - 1), TWO), False),                                         # another user
+    ((listed(OTHER, gid=2), TWO), False),
+    ((listed(OTHER, tasks=1), TWO), False),
+    ((listed(OTHER, number=1), TWO), False)], ids=range(13))
+def test_a_serving_broker_only_takes_groups_away(sessions, order, kept):
+    r = Rogue(sessions).seal(users=TWO)
+    r.send(order[0], memfd(order[1]))
+    if not kept:
+        assert r.ended()
+        poll(lambda: "impossible command" in sessions.log, what="a line about it")
+        return
+    r.send(start())
+    assert r.s.recv(8192)[:12] == said(START + 1, u32(0))
+    runner = poll(lambda: children_named(sessions.pid, "execd-runner"), what="runner")[0]
+    groups = poll(lambda: re.search(r"^Groups:\t(.*) $", read_status(runner), re.M), what="groups")[1].split()
+    assert groups == [str(n) for n in struct.unpack(f"<{order[1][0]}I", order[1][4:4 + 4 * order[1][0]])]
+
+
+def read_status(pid):
+    return pathlib.Path(f"/proc/{pid}/status").read_text()
 
 
 def test_what_is_nobody_s_is_not_killed(sessions):

@@ -328,6 +328,7 @@ grant_new(struct frontend *f, const struct control_authenticate *presented,
 	struct grant *g = xcalloc(1, sizeof(*g));
 
 	g->conn = presented->conn;
+	g->channel_fd = -1;
 	g->listener = presented->listener;
 	g->identity = identity_ref(found->who);
 	if (t->there)
@@ -359,7 +360,7 @@ grant_take(struct frontend *f, uint32_t conn, const uint8_t *token)
 	struct grant *g = grant_find(f, conn);
 
 	if (g == NULL || !token_equal(g->token, token) || g->session != NULL ||
-	    g->wanted != NULL || g->ended)
+	    g->wanted != NULL || g->channel_fd >= 0 || g->ended)
 		return NULL;
 	return g;
 }

@@ -80,8 +80,12 @@ struct grant {
 	struct session *session; /* NULL: there is none, or it ended */
 	/* that another connection has, and which may be given to this one */
 	struct session *wanted;
-	bool watching; /* the connection only watches that session */
-	bool ended;    /* the session ended while the connection had it */
+	/* OPEN waits for account_check(): the runner's end of the session
+	 * channel, owned; else -1 */
+	int channel_fd;
+	TAILQ_ENTRY(grant) link; /* of those that wait so */
+	bool watching;		 /* the connection only watches that session */
+	bool ended; /* the session ended while the connection had it */
 	enum channel_end end; /* how it ended */
 	char reason[256];     /* why it ended */
 };

@@ -216,11 +216,24 @@ leave_session(struct broker *m, struct grant *g, bool channel_ended,
 		   : session_detach(m, g->session, channel_ended, end);
 }
 
+/* Whose OPEN waits until something is known of its user's account. */
+static TAILQ_HEAD(, grant) opening = TAILQ_HEAD_INITIALIZER(opening);
+
+/* Returns the descriptor that it waits with, or -1. */
+static int
+stop_opening(struct grant *g)
+{
+	if (g->channel_fd >= 0)
+		TAILQ_REMOVE(&opening, g, link);
+	return steal_fd(&g->channel_fd);
+}
+
 /* The connection leaves, and wants no session any more. */
 static void
 stop_waiting(struct broker *m, struct grant *g)
 {
-	int fd = g->wanted ? session_probe_take(m->sessions, g->wanted) : -1;
+	int fd = g->wanted ? session_probe_take(m->sessions, g->wanted)
+			   : stop_opening(g);
 
 	if (fd >= 0)
 		close(fd);
@@ -390,20 +403,72 @@ explain_unknown(const struct broker *m, const struct grant *g, const char *id,
 		snprintf(answer->host, sizeof(answer->host), "%s", l->host_tag);
 }
 
+static enum session_result
+refuse_account(const struct identity *id, char *reason)
+{
+	if (log_permits(LOG_DECISION, id->name, reason))
+		log_error(0, "no session for %s: %s", id->name, reason);
+	return SESSION_FAILED;
+}
+
+static void
+open_or_wait(struct broker *m, struct request *q, struct grant *g)
+{
+	struct control_session answer = { .conn = g->conn };
+	int err;
+
+	if (!is_ending(m, &answer)) {
+		err = account_check(m, g->identity, answer.reason);
+		if (err == -EINPROGRESS) {
+			g->channel_fd = steal_fd(q->fd);
+			TAILQ_INSERT_TAIL(&opening, g, link);
+			return;
+		}
+		answer.result =
+		    err < 0
+			? refuse_account(g->identity, answer.reason)
+			: session_open(m, g->identity, g->conn, origin_of(g),
+			      &g->session, *q->fd, answer.reason);
+	}
+	finish_request(m, q, &answer, g);
+}
+
 static int
 request_open(struct broker *m, struct request *q)
 {
 	const struct control_open *o = &q->open;
-	struct control_session answer = { .conn = o->conn };
 	struct grant *g = grant_take(m->frontend, o->conn, o->grant);
 
 	if (g == NULL || g->resume_only)
 		return -EPERM;
-	if (!is_ending(m, &answer))
-		answer.result = session_open(m, g->identity, g->conn,
-		    origin_of(g), &g->session, *q->fd, answer.reason);
-	finish_request(m, q, &answer, g);
+	open_or_wait(m, q, g);
 	return 0;
+}
+
+static struct grant *
+first_opening(const struct identity *id)
+{
+	struct grant *g;
+
+	TAILQ_FOREACH (g, &opening, link)
+		if (g->identity == id)
+			break;
+	return g;
+}
+
+/* Each grant is looked for anew: the front-end may end meanwhile, and its
+ * grants with it. If the account is asked about again, they go on waiting. */
+void
+requests_account_known(struct broker *m, struct identity *id)
+{
+	struct grant *g;
+
+	while (!id->account.asking && (g = first_opening(id)) != NULL) {
+		_cleanup_close_ int fd = stop_opening(g);
+		struct request q = { .type = BROKER_REQ_OPEN, .fd = &fd };
+
+		open_or_wait(m, &q, g);
+	}
 }
 
 /* A session that has not answered yet since this broker began may be the

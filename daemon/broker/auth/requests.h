@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct broker;
+struct identity;
 struct session;
 
 /* Answers one request. *fd, or -1, came with it. It stays the caller's, unless
@@ -24,6 +25,9 @@ const char *request_violation(int err);
 /* The front-end is gone, and its connections with it. Their sessions wait to be
  * resumed. */
 void requests_forget(struct broker *m);
+
+/* It is known whether sessions of the identity may begin. */
+void requests_account_known(struct broker *m, struct identity *id);
 
 /* A session of another broker goes on. It is ended if its client's token has
  * expired and could resume it no more: its key or its identity was removed. */

@@ -18,6 +18,7 @@ struct broker;
 struct conf;
 struct frontend;
 struct helpers;
+struct identity;
 struct options;
 struct registry;
 struct session;
@@ -60,6 +61,8 @@ struct broker_events {
 	/* Somebody waits for the session, and it is known now whether its
 	 * connection lives (session_probe()). */
 	void (*session_probed)(struct broker *m, struct session *s);
+	/* What account_check() asked about is known now. */
+	void (*account_known)(struct broker *m, struct identity *id);
 	/* The runner of a session is gone. */
 	void (*session_ended)(
 	    struct broker *m, struct session *s, const char *reason);

@@ -104,6 +104,7 @@ identity_new(const char *name)
 	id->umask = CONF_MODE_UNSET;
 	id->limits.max_detached_ttl_ms = KEEP_UNSET;
 	id->userns = -1;
+	id->account.channel.fd = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
 	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);
@@ -158,8 +159,8 @@ identity_is(const struct identity *a, const struct identity *b)
 
 /* --- the user ----------------------------------------------------------- */
 
-static int
-load_groups(struct identity *id)
+int
+identity_load_groups(struct identity *id)
 {
 	int n = 32;
 
@@ -200,7 +201,7 @@ take_groups(struct identity *id, char *why)
 	if (err < 0)
 		return err;
 	if (id->groups.count == 0) {
-		err = load_groups(id);
+		err = identity_load_groups(id);
 		return err < 0 ? conf_refuse(why, "too many groups") : 0;
 	}
 	id->ngids = id->groups.count + 1;
@@ -261,13 +262,44 @@ find_self(struct identity *id, char *why)
 	return 0;
 }
 
+/* The users of the configuration in force, or of what it was before. */
+static struct strings past_users;
+
+/* A user who is gone keeps neither a reload nor another broker from serving the
+ * others. One who never was is a mistake of the operator's. */
+static bool
+is_gone(const struct identity *id, int err)
+{
+	return (err == 0 || err == ENOENT || err == ESRCH) &&
+	       (spawn_is_past() ||
+		   (spawn_has_served() &&
+		       (!spawn_is_reload() ||
+			   strings_has(&past_users, id->user))));
+}
+
+static int
+leave_out(struct identity *id)
+{
+	log_warn(0,
+	    "identity %s: user %s does not exist any more, and gets no "
+	    "session",
+	    id->name, id->user);
+	id->user_name = xstrdup(id->user);
+	id->uid = IDENTITY_GONE;
+	return 0;
+}
+
 static int
 find_user(struct identity *id, char *why)
 {
 	const struct passwd *pw;
 
+	if (spawn_is_past())
+		strings_add(&past_users, id->user);
 	errno = 0;
 	pw = getpwnam(id->user);
+	if (pw == NULL && is_gone(id, errno))
+		return leave_out(id);
 	if (pw == NULL)
 		return conf_refuse(why, "%.100s: %s", id->user,
 		    errno ? strerror(errno) : "no such user");

@@ -13,8 +13,10 @@
 #include <sys/types.h>
 
 #include "conf_value.h"
+#include "event_source.h"
 #include "group_limits.h"
 #include "path_map.h"
+#include "queue.h"
 #include "sandbox_rules.h"
 
 struct identity_limits {
@@ -55,6 +57,20 @@ struct identity_usage {
 	uint64_t sessions, cpu_ms, memory_bytes;
 };
 
+/* The account of its user, as account.c found it last. */
+struct account {
+	TAILQ_ENTRY(identity) link;  /* of those that are asked about */
+	struct event_source channel; /* of the program that asks */
+	pid_t program;
+	bool asking;
+	int64_t asked_ms; /* when; 0: never */
+	uint64_t stamp;	  /* of the files of local accounts then */
+	char why[128];	  /* why the user gets no session; "": he does */
+};
+
+/* The uid of a user who is gone (identity_resolve()). */
+#define IDENTITY_GONE ((uid_t)-1)
+
 struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* by the configuration, grants and sessions */
@@ -89,6 +105,7 @@ struct identity {
 	int userns;	 /* the user namespace (user_namespace.h); -1: none */
 	bool userns_tried;
 	struct identity_usage usage;
+	struct account account;
 };
 
 /* Makes an identity with one reference, the caller's. */
@@ -98,11 +115,16 @@ void identity_unref(struct identity *id); /* id may be NULL */
 
 /*
  * Looks everything up. As an ordinary user, execd uses its own user and
- * environment if `user` is not set. As root, `user` must name another user.
+ * environment if `user` is not set. As root, `user` must name another user. If
+ * he was there when an earlier configuration was read, and is gone now, uid is
+ * IDENTITY_GONE: nobody else is to be without a server because of him.
  * Returns 0, or with why[CONF_WHY_MAX] -ENOENT (no such user or group), -EPERM
  * (not permitted for this user), or another -errno.
  */
 int identity_resolve(struct identity *id, char *why);
+
+/* Finds the groups of id->user_name and id->gid. Returns 0 or -E2BIG. */
+int identity_load_groups(struct identity *id);
 
 /* Tells whether two identities are the same for a session, also after a
  * reload. */

@@ -308,6 +308,12 @@ spawn_past(bool yes)
 	past = yes;
 }
 
+bool
+spawn_is_past(void)
+{
+	return past;
+}
+
 /* Root's execd may have another current directory than the broker, so it is
  * told absolute paths only. */
 static int
@@ -380,8 +386,8 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 	return -(int)found->error;
 }
 
-static int
-make_list(const struct identity *id)
+int
+spawn_user_list(const struct identity *id)
 {
 	uint32_t n = (uint32_t)id->ngids;
 	struct buf b;
@@ -420,7 +426,7 @@ tell_user(const struct identity *id)
 		.max_address_bytes = l->max_address_bytes,
 		.max_file_bytes = l->max_file_bytes,
 	};
-	_cleanup_close_ int list = make_list(id);
+	_cleanup_close_ int list = spawn_user_list(id);
 
 	if (list < 0)
 		give_up(list, id->name);
@@ -432,12 +438,23 @@ void
 spawn_seal(
     struct identity *const *users, size_t n, const struct control_seal *seal)
 {
+	uint32_t number = 0;
+
 	for (size_t i = 0; i < n; i++) {
-		users[i]->number = (uint32_t)i;
+		users[i]->number = number;
+		if (users[i]->uid == IDENTITY_GONE)
+			continue; /* nothing is asked for it */
 		tell_user(users[i]);
+		number++;
 	}
 	tell(SPAWN_SEAL, seal, sizeof(*seal), NULL, 0);
 	hear_one(SPAWN_SEALED, NULL, 0);
+}
+
+void
+spawn_narrow(const struct identity *id)
+{
+	tell_user(id);
 }
 
 /* --- events ------------------------------------------------------------- */

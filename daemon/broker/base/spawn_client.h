@@ -50,6 +50,7 @@ int spawn_reload_client(void);
 /* From now on, or no longer: files are those of the current configuration, and
  * places are not sent to root. */
 void spawn_past(bool past);
+bool spawn_is_past(void);
 
 /* Returns the content of the file, which no longer changes. The descriptor is
  * the caller's. Or returns -errno with the reason in found->why. */
@@ -65,6 +66,13 @@ int spawn_place(
  * one that serves. */
 void spawn_seal(
     struct identity *const *users, size_t n, const struct control_seal *seal);
+
+/* The identity's user is in fewer groups than root knows. */
+void spawn_narrow(const struct identity *id);
+
+/* Returns a list as SPAWN_USER brings it (spawn_user.h), the caller's, or
+ * -errno. */
+int spawn_user_list(const struct identity *id);
 
 /* --- afterwards ----------------------------------------------------------- */
 

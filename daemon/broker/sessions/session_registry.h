@@ -400,13 +400,28 @@ void session_spare_make(struct broker *m);
  * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
 int64_t session_spare_expire(struct broker *m, int64_t now);
 
-/* Ends all spares, because what they were told has changed. */
+/* Ends the identity's spare, or all, because what they were told has
+ * changed. */
+void session_spare_drop(struct broker *m, const struct identity *identity);
 void session_spare_drop_all(struct broker *m);
 
 /* The spare hung up or reported something, so it is ended. It is not restarted
  * before the next session, to avoid a crash loop. */
 void session_spare_lost(struct broker *m, struct session *s);
 void session_spare_reaped(struct broker *m, struct session *s);
+
+/* --- account.c ----------------------------------------------------------- */
+
+/*
+ * Tells whether a session of the identity may begin, as its user's account is
+ * now: 0, or -EACCES with a sentence in reason. -EINPROGRESS: it is being asked
+ * about, and broker_events.account_known is called.
+ */
+int account_check(struct broker *m, struct identity *id, char reason[256]);
+
+/* Gives up questions that nobody answers. Returns when to call it again, or
+ * -1. */
+int64_t account_expire(int64_t now);
 
 /* --- session_probe.c ----------------------------------------------------- */
 

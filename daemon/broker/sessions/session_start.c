@@ -60,6 +60,15 @@ drop(struct registry *r, struct spare *slot)
 }
 
 void
+session_spare_drop(struct broker *m, const struct identity *identity)
+{
+	struct spare *slot = find_slot(m->sessions, identity);
+
+	if (slot != NULL)
+		drop(m->sessions, slot);
+}
+
+void
 session_spare_drop_all(struct broker *m)
 {
 	struct registry *r = m->sessions;
