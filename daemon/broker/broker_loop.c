@@ -32,6 +32,10 @@
  * ended. */
 #define FRONTEND_EXIT_MS 1500
 
+/* The time that systemd gives beyond that of a drain, for the end of what is
+ * left then. */
+#define STOP_MS 90000
+
 static void broker_drain(struct broker *m);
 
 static void broker_stop(struct broker *m, int exit_code);
@@ -56,6 +60,7 @@ stop_service(struct broker *m)
 {
 	log_info("stopping; %zu sessions go on", m->sessions->by_id.count);
 	notify("STOPPING=1");
+	spawn_store(STORED_ENDING, -1);
 	broker_leave(m);
 }
 
@@ -74,16 +79,16 @@ reload(struct broker *m, int told)
 }
 
 static void
-on_term(struct broker *m)
+take_stop(struct broker *m, int sig)
 {
-	if (m->leaving) /* root's execd tells the next one */
-		return;
-	if (m->options->sessions != NULL)
+	if (sig == SIGTERM && m->leaving)
+		return; /* root's execd, or the keeper, tells the next one */
+	if (sig == SIGTERM && m->options->sessions != NULL) {
 		stop_service(m);
-	else if (!m->draining)
+	} else if (sig == drain_signal(m) && !m->draining) {
 		broker_drain(m);
-	else {
-		log_info("signal %d: stopping", SIGTERM);
+	} else {
+		log_info("signal %d: stopping", sig);
 		broker_stop(m, EXIT_STOPPED);
 	}
 }
@@ -100,7 +105,7 @@ input_ready(struct event_source *source, uint32_t events)
 		return;
 	log_info("standard input has ended: stopping as at signal %d", SIGTERM);
 	event_source_remove(source);
-	on_term(m);
+	take_stop(m, SIGTERM);
 }
 
 /* With stdio the connection is the input, and execd ends with it anyway. */
@@ -128,21 +133,12 @@ signals_ready(struct event_source *source, uint32_t events)
 	struct signalfd_siginfo info;
 
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
-		switch (info.ssi_signo) {
-		case SIGHUP:
+		if (info.ssi_signo == SIGHUP)
 			reload(m, -1);
-			break;
-		case SIGUSR1:
-			if (!broker_is_going(m))
-				drain_begin(m, info.ssi_uid);
-			break;
-		case SIGTERM:
-			on_term(m);
-			break;
-		default:
-			log_info("signal %u: stopping", info.ssi_signo);
-			broker_stop(m, EXIT_STOPPED);
-		}
+		else if (info.ssi_signo != SIGUSR1)
+			take_stop(m, (int)info.ssi_signo);
+		else if (!broker_is_going(m))
+			drain_begin(m, info.ssi_uid);
 	}
 }
 
@@ -186,6 +182,14 @@ broker_stop(struct broker *m, int exit_code)
 	session_terminate_all(m, "the server is stopping");
 }
 
+/* What follows has its time beyond systemd's TimeoutStopSec=. */
+static void
+notify_stopping(uint64_t ms)
+{
+	notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu",
+	    (unsigned long long)(ms + STOP_MS) * 1000);
+}
+
 /* As drain_begin(); if the operator has drained execd, its notice is meant.
  * False: no notice is given, or it was. */
 static bool
@@ -199,8 +203,9 @@ give_notice(struct broker *m)
 	m->notice_until_ms = now_ms() + (int64_t)ms;
 	drain_keep_times(m);
 	log_info("signal %d: new sessions are opened for another %llu ms",
-	    SIGTERM, (unsigned long long)ms);
-	notify("STOPPING=1\nSTATUS=new sessions are opened for another %llu ms",
+	    drain_signal(m), (unsigned long long)ms);
+	notify_stopping(ms);
+	notify("STATUS=new sessions are opened for another %llu ms",
 	    (unsigned long long)ms);
 	frontend_drain(m);
 	return true;
@@ -213,7 +218,8 @@ count_sessions(const struct broker *m)
 	return m->sessions->by_id.count + m->sessions->unknown;
 }
 
-/* SIGTERM: opens no new sessions, and gives open ones time. */
+/* Opens no new sessions, and gives open ones time. A broker that leaves does
+ * nothing of it, and tells the next one. */
 static void
 broker_drain(struct broker *m)
 {
@@ -221,17 +227,17 @@ broker_drain(struct broker *m)
 
 	if (give_notice(m))
 		return;
-	if (ms == 0 || count_sessions(m) == 0) {
-		log_info("signal %d: stopping", SIGTERM);
+	if (!m->leaving && (ms == 0 || count_sessions(m) == 0)) {
+		log_info("signal %d: stopping", drain_signal(m));
 		broker_stop(m, EXIT_STOPPED);
 		return;
 	}
 	m->draining = true;
 	m->drain_until_ms = now_ms() + ms;
 	drain_keep_times(m);
-	log_info("signal %d: no new sessions; %zu may go on for %u ms", SIGTERM,
-	    count_sessions(m), ms);
-	notify("STOPPING=1");
+	log_info("signal %d: no new sessions; %zu may go on for %u ms",
+	    drain_signal(m), count_sessions(m), ms);
+	notify_stopping(ms);
 	session_spare_drop_all(m);
 	frontend_drain(m);
 }
@@ -378,6 +384,7 @@ const struct broker_events broker_events = {
 	.stop = broker_stop,
 	.leave = broker_leave,
 	.reload = reload,
+	.serving = keeper_tell_serving,
 	.reaped = reaped,
 	.request = request,
 	.frontend_gone = requests_forget,

@@ -9,6 +9,7 @@
 #define BROKER_MAIN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct broker;
 struct broker_events;
@@ -28,7 +29,7 @@ int account_main(char *name, const char *user);
 
 /*
  * Where systemd starts the broker in a unit of its own, a process that hears
- * nobody keeps it, and starts another one for a reload.
+ * nobody keeps it, and starts another one for a reload, and after a crash.
  */
 
 /* Tells whether this process is a broker that is kept so. */
@@ -38,8 +39,14 @@ bool keeper_found(void);
  * an enum exit_code of a failure; it ends as the last broker ends. */
 int keeper_run(char **argv);
 
+/* In the broker: what root's execd is to know of it, enum begin_flag. */
+uint32_t keeper_flags(void);
+
 /* In the broker: asks for another one. */
 void keeper_ask_reload(void);
+
+/* In the broker: it serves, so this program can be the next one's fallback. */
+void keeper_tell_serving(void);
 
 /* --- broker_policy.c ---------------------------------------------------- */
 

@@ -378,7 +378,8 @@ static int
 begin(struct broker *m)
 {
 	struct control_seal seal = { .debug = m->options->debug };
-	int code = spawn_begin(m->options->check);
+	int code =
+	    spawn_begin(m->options->check ? BEGIN_CHECK : keeper_flags());
 
 	if (code != 0)
 		return code;
@@ -556,5 +557,7 @@ main(int argc, char **argv)
 		leave_lost_lines();
 	else if (options.sessions == NULL)
 		spawn_stop(code);
+	else
+		spawn_store(STORED_ENDING, -1); /* the next one is to serve */
 	return code;
 }

@@ -50,6 +50,23 @@ broker_any(void)
 	return root.serving.pid > 0 ? root.serving.pid : root.next.pid;
 }
 
+/* If the broker has not come to serve, the next one is started from the
+ * programs that served before. A serving broker holds them until it is ready.
+ */
+static void
+drop_programs(struct broker_process *b)
+{
+	if (b->programs.fds[INSTALLED_BROKER] < 0)
+		return;
+	root.previous |= !b->reload && root.listener < 0;
+	if (b == &root.serving) {
+		programs_close(&root.programs);
+		root.programs = b->programs;
+		b->programs = none.programs;
+	}
+	programs_close(&b->programs);
+}
+
 static void
 hang_up(struct broker_process *b)
 {
@@ -57,7 +74,7 @@ hang_up(struct broker_process *b)
 		close(b->channel);
 	dispose((const int[]){ b->events, b->text }, 2);
 	b->channel = b->events = b->text = -1;
-	programs_close(&b->programs);
+	drop_programs(b);
 	list_free(b->list, root.list);
 	b->list = NULL;
 }
@@ -72,15 +89,15 @@ broker_program(const struct broker_process *b, enum installed_program which)
 static void
 take_channel(struct broker_process *b, int fd)
 {
-	char missing[PATH_MAX] = "the installed broker is of another version";
-	int err = -EPROTO;
+	char missing[PATH_MAX] = "the installed broker did not come to serve";
+	int err = 0;
 
 	*b = none;
-	if (!root.foreign)
+	if (!root.previous)
 		err = programs_open(&b->programs, missing);
-	if (err < 0)
+	if (root.previous || err < 0)
 		log_warn(err, "%s: starting the previous programs", missing);
-	root.foreign = false;
+	root.previous = false;
 	b->channel = fd;
 	b->state = BROKER_NEW;
 	b->list = xcalloc(1, sizeof(*b->list));
@@ -201,13 +218,14 @@ static void
 promote(void)
 {
 	struct list *old = root.list;
+	struct programs before = root.programs;
 
 	if (root.next.programs.fds[INSTALLED_BROKER] >= 0) {
-		programs_close(&root.programs);
 		root.programs = root.next.programs;
-		root.next.programs = none.programs;
+		root.next.programs = before;
 	}
 	root.serving = root.next;
+	root.serving.reload = false;
 	root.next = none;
 	root.leave_ms = 0;
 	root.list = root.serving.list;
@@ -286,7 +304,7 @@ stop_for(int sig)
 static void
 plan_restart(void)
 {
-	int64_t wait = root.failures > 0 && !root.foreign ? RESTART_MS : 0;
+	int64_t wait = root.failures > 0 && !root.previous ? RESTART_MS : 0;
 
 	for (uint32_t i = 0; i < root.failures && wait < RESTART_MAX_MS; i++)
 		wait *= 2;

@@ -69,6 +69,12 @@ begin_serving(void)
 	session_cgroup_init();
 }
 
+static bool
+is_check(const struct broker_process *b)
+{
+	return b->flags & BEGIN_CHECK;
+}
+
 static int
 take_begin(struct broker_process *b, const void *payload, int *fds)
 {
@@ -83,11 +89,13 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	int given[2];
 
 	b->events = steal_fd(&fds[0]);
-	b->check = begin->check == 1;
-	if (!root.begun && !b->check)
+	b->flags = begin->flags;
+	if (begin->flags & BEGIN_PREVIOUS)
+		programs_close(&b->programs);
+	if (!root.begun && !is_check(b))
 		begin_serving();
 	ready.controllers = session_cgroup_controllers();
-	if (root.is_root && !b->check && !root.served)
+	if (root.is_root && !is_check(b) && !root.served)
 		ready.error = (uint32_t)-spawn_probe(&step);
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
 	b->state = BROKER_LISTING;
@@ -115,7 +123,9 @@ answer_found(const struct broker_process *b, const struct control_found *found,
 static const struct list *
 files_to_read(const struct broker_process *b)
 {
-	return b->reload || b->check || root.listener >= 0 ? NULL : root.list;
+	bool anew = root.listener >= 0 && !(b->flags & BEGIN_AGAIN);
+
+	return b->reload || is_check(b) || anew ? NULL : root.list;
 }
 
 static int
@@ -151,7 +161,7 @@ take_place(struct broker_process *b, const void *payload, int *fds)
 
 	if (!SPAWN_IS_TEXT(place->name) || !SPAWN_IS_TEXT(place->path))
 		return -EBADMSG;
-	fd = list_add_place(b->list, place, root.list, b->check, &found);
+	fd = list_add_place(b->list, place, root.list, is_check(b), &found);
 	return fd == -EBADMSG
 		   ? fd
 		   : answer_found(b, &found, fd, list_is_kept(place));
@@ -179,7 +189,7 @@ take_seal(struct broker_process *b, const void *payload, int *fds)
 	if (root.is_root && (seal->uid == 0 || seal->uid == UINT32_MAX))
 		return -EBADMSG;
 	b->list->seal = *seal;
-	if (!b->check) {
+	if (!is_check(b)) {
 		broker_sealed(b);
 		return 0;
 	}
@@ -216,6 +226,7 @@ take_serving(struct broker_process *b, const void *payload, int *fds)
 	root.replaceable = s->replaceable == 1;
 	root.failures = 0;
 	b->state |= BROKER_READY;
+	programs_close(&b->programs);
 	if (root.ending && store_find(STORED_ENDING) < 0)
 		kill(b->pid, SIGTERM);
 	return 0;
@@ -477,9 +488,6 @@ broker_commands_take(struct broker_process *b)
 			    "%u in %zd bytes; this program speaks version %d",
 			    head->type, head->version, n, SPAWN_VERSION);
 			n = -EBADMSG;
-			root.foreign = head->version != SPAWN_VERSION &&
-				       b->pid > 0 && !b->reload &&
-				       b->programs.fds[INSTALLED_BROKER] >= 0;
 		}
 		dispose(fds, nfds);
 		if (n < 0)

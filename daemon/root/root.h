@@ -35,11 +35,12 @@ struct broker_process {
 	int events;	   /* events for it, or -1 */
 	unsigned state;	   /* enum broker_stage */
 	uint32_t spoken;   /* the SPAWN_VERSION that it speaks */
-	bool check;	   /* execd -t */
+	uint32_t flags;	   /* enum begin_flag */
 	bool reload;	   /* another broker serves meanwhile */
 	int text;	   /* where the result of the reload is told, or -1 */
 	struct list *list; /* the list that it makes */
-	/* of its version, until it serves; none: root.programs */
+	/* of its version, until it serves; none: root.programs. Then those
+	 * that served before, until it is ready */
 	struct programs programs;
 	int64_t started_ms;
 	int64_t ping_ms; /* when the next PING is sent; 0: none was sent yet */
@@ -57,10 +58,10 @@ struct root {
 	/* What the serving broker starts, and its own program: the next broker,
 	 * too, if the installed one cannot be used. */
 	struct programs programs;
-	bool foreign; /* root does not speak the version of the installed one */
-	char **argv;  /* passed on to the broker unchanged */
-	int listener; /* where brokers of another unit connect */
-	int told;     /* where the next one tells what its reload did, or -1 */
+	bool previous; /* those are next: the installed one did not serve */
+	char **argv;   /* passed on to the broker unchanged */
+	int listener;  /* where brokers of another unit connect */
+	int told;      /* where the next one tells what its reload did, or -1 */
 	int64_t alone_ms; /* since when there is none of them; 0: there is */
 	struct broker_process serving, next; /* `next` hears no clients */
 	struct list *list;		     /* the current one, or NULL */

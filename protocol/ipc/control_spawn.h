@@ -85,8 +85,15 @@ struct spawn_head {
 	uint32_t version;      /* SPAWN_VERSION */
 } __attribute__((aligned(8))); /* as what follows */
 
+enum begin_flag {
+	BEGIN_CHECK = 1, /* execd -t: nothing is made, nobody serves */
+	/* of execd.service: the broker before it failed, and */
+	BEGIN_AGAIN = 2,
+	BEGIN_PREVIOUS = 4, /* it is the program that served last */
+};
+
 struct control_begin {
-	uint32_t check; /* execd -t: nothing is made, nobody serves */
+	uint32_t flags; /* enum begin_flag */
 };
 
 struct control_spawn_ready {

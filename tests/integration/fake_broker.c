@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A broker of a later release, for tests: it begins, and root's execd does not
- * speak its version.
+ * Brokers for tests: one of a later release, which begins, and root's execd
+ * does not speak its version; and with -DSEALS one that makes a list and fails
+ * when it is to serve.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,13 +10,35 @@
 #include "control_spawn.h"
 #include "seqpacket.h"
 
+#ifndef SEALS
+#define SEALS 0
+#endif
+
+static int
+seal(int channel)
+{
+	const struct {
+		struct spawn_head head;
+		struct control_seal seal;
+	} m = { { SPAWN_SEAL, SPAWN_VERSION },
+		{ .uid = getuid(), .gid = getgid() } };
+	char byte;
+
+	/* The answers are READY and SEALED. */
+	if (read(channel, &byte, 1) < 0 ||
+	    seqpacket_send(
+		channel, &m, sizeof(m.head) + sizeof(m.seal), NULL, 0) < 0)
+		return 1;
+	return read(channel, &byte, 1) < 0 ? 1 : 2;
+}
+
 int
 main(void)
 {
 	const struct {
 		struct spawn_head head;
 		struct control_begin begin;
-	} begin = { { SPAWN_BEGIN, SPAWN_VERSION + 1 }, { 0 } };
+	} begin = { { SPAWN_BEGIN, SPAWN_VERSION + !SEALS }, { 0 } };
 	const char *channel = getenv(SPAWN_CHANNEL_VARIABLE);
 	int pair[2];
 
@@ -23,6 +46,8 @@ main(void)
 	    seqpacket_send(atoi(channel), &begin,
 		sizeof(begin.head) + sizeof(begin.begin), &pair[1], 1) < 0)
 		return 1;
+	if (SEALS)
+		return seal(atoi(channel));
 	for (;;)
 		pause();
 }

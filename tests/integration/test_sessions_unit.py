@@ -18,7 +18,7 @@ import threading
 import pytest
 from conftest import (BUILD, EXECD, SANITIZED, Configured, assert_nothing_left, children_named, digest, is_alive, need_mode,
                       need_sandbox, poll)
-from execd_client import Closed
+from execd_client import Closed, WebSocket
 from test_ceiling import policy
 from test_isolation import status
 from test_secrets import Spy
@@ -62,11 +62,11 @@ class Sessions:
 class Confined(Configured):
     """With what systemd would take from the broker's unit and no descendant gets back."""
 
-    def __init__(self, user, path, text, flags):
+    def __init__(self, user, path, text, flags, program=BROKER, env=None):
         path.write_text(text)
         self.path = path
         self._start("root", [*AS_BROKER, "--no-new-privs", "--bounding-set=-all",
-                             "--inh-caps=-all", str(BROKER), "-c", str(path), *flags], None, text.count("[listener "))
+                             "--inh-caps=-all", str(program), "-c", str(path), *flags], env, text.count("[listener "))
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def text(user, more=""):
 def server(sessions, user, directory):
     made = []
 
-    def make(kind=Confined, more=""):
+    def make(kind=Confined, more="", **rest):
         flags = ("--sessions", str(sessions.path))
         path = directory / "execd.conf"
-        s = Confined(user, path, text(user, more), flags) if kind is Confined else kind(
+        s = Confined(user, path, text(user, more), flags, **rest) if kind is Confined else kind(
             "root", user, path, text(user, more), flags)
         made.append(s)
         return s
@@ -204,16 +204,15 @@ def test_root_is_gone(server, sessions, user):
     assert_nothing_left(user)
 
 
-@pytest.mark.parametrize("sig, whom, code", [(signal.SIGTERM, "unit", 0), (signal.SIGKILL, "unit", -9),
-                                             (signal.SIGKILL, "broker", -9)])
-def test_the_service_is_restarted(server, sessions, sig, whom, code):
+@pytest.mark.parametrize("sig, code", [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
+def test_the_service_is_restarted(server, sessions, sig, code):
     """systemctl restart execd, and what systemd does when it crashed."""
     s = server()
     c = s.connect(token="t").ready()
     runner = s.runner(c)
     c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
     c.wait_output("x", "one")
-    os.kill(s.pid if whom == "unit" else s.broker, sig)
+    os.kill(s.pid, sig)
     assert s.child.wait(15) == code
     c.wait_closed()
     assert is_alive(runner)
@@ -222,6 +221,142 @@ def test_the_service_is_restarted(server, sessions, sig, whom, code):
     d.write("x", "two\n")
     d.wait_output("x", "two\n")
     assert d.terminate("x") is True
+
+
+def replaced(s, old):
+    """Another broker serves in the same unit."""
+    poll(lambda: s.log.count(": serving") >= 2 and not is_alive(old), what="the next broker")
+    assert s.child.poll() is None and s.broker != old
+
+
+@pytest.fixture
+def own_program(directory):
+    """The broker's program, which may be replaced there."""
+    path = directory / "execd-broker"
+    shutil.copy(BROKER, path)
+    return path
+
+
+def install(program, content):
+    new = program.with_suffix(".new")
+    new.write_bytes(content)
+    new.chmod(0o755)
+    new.rename(program)
+
+
+@pytest.mark.parametrize("content", ["whole", "missing", "no program", "fails", "another version"])
+def test_a_broker_that_dies_is_replaced(server, sessions, own_program, content):
+    """By the installed one, or if that one does not come to serve, by the one that served."""
+    s = server(program=own_program)
+    c = s.connect(token="t").ready()
+    c.sh("x", "echo one; read line; echo $line; sleep 1000", pipeStdin=True)
+    c.wait_output("x", "one")
+    inode, old = os.stat(own_program).st_ino, s.broker
+    front = os.stat(f"/proc/{s.frontend()}/exe").st_ino
+    if content == "missing":
+        own_program.unlink()
+    elif content != "whole":
+        install(own_program, {"no program": b"#", "fails": pathlib.Path("/bin/false").read_bytes(),
+                          "another version": (BUILD / "tests/integration/fake_broker").read_bytes()}[content])
+    for n in range(2):
+        old = s.broker
+        os.kill(old, signal.SIGKILL)
+        poll(lambda n=n: s.log.count(": serving") == n + 2, what="the next broker")
+        assert os.stat(f"/proc/{s.broker}/exe").st_ino == inode
+        assert os.stat(f"/proc/{s.frontend()}/exe").st_ino == front
+        assert s.log.count("did not come to serve: starting the previous one") == (0 if content == "whole" else n + 1)
+    c.wait_closed()
+    d = s.connect(token="t").ready(resumeSessionId=c.session_id)
+    d.write("x", "two\n")
+    d.wait_output("x", "two\n")
+
+
+def test_the_next_broker_reads_the_files_of_the_one_that_died(server, sessions):
+    """What somebody is writing just then ends nothing."""
+    s = server()
+    c, old = s.connect(token="t").ready(), s.broker
+    s.path.write_text("nonsense\n")
+    os.kill(old, signal.SIGKILL)
+    replaced(s, old)
+    c.wait_closed()
+    s.connect(token="t").ready(resumeSessionId=c.session_id)
+
+
+def test_who_is_no_broker_any_more(server, sessions, own_program):
+    """If the one that served fails, too, the unit ends as it did, and what follows is systemd's."""
+    s = server(program=own_program)
+    install(own_program, b"#")
+    sessions.child.kill()
+    assert s.child.wait(15) == 1 and s.log.count("starting the previous one") == 1
+
+
+# --- both units are stopped -----------------------------------------------------
+
+HOURS = "[limits]\ndrain-notice = 1h\ndrain-timeout = 1h\n"
+
+
+def refused(s):
+    c = s.connect(token="t")
+    with pytest.raises((Closed, AssertionError), match="shutting down"):
+        c.ready()
+
+
+def test_a_drain_of_both_units(server, sessions, directory):
+    """What ExecStop= does then is a drain with its times, and systemd is told that they may be long."""
+    note = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    note.bind(str(directory / "notify"))
+    os.chmod(directory / "notify", 0o666)
+    note.settimeout(20)
+    s = server(more=HOURS, env={"NOTIFY_SOCKET": str(directory / "notify")})
+    c = s.connect(token="t").ready()
+    s.child.send_signal(signal.SIGINT)
+    s.wait_log("signal 2: new sessions are opened for another 3600000 ms")
+    while (told := note.recv(1000)).startswith((b"READY", b"WATCHDOG")):
+        pass
+    assert told == b"STOPPING=1\nEXTEND_TIMEOUT_USEC=3690000000"
+    s.connect(token="t").ready()
+    s.child.send_signal(signal.SIGINT)
+    s.wait_log("signal 2: no new sessions; 2 may go on for 3600000 ms")
+    refused(s)
+    assert c.run("x", ["/bin/echo", "fine"]).stdout == "fine\n"
+    old = s.broker
+    os.kill(old, signal.SIGKILL)
+    replaced(s, old)
+    assert "signal 2 came to an earlier broker, and the drain goes on" in s.log
+    c.wait_closed()
+    c = s.connect(token="t").ready(resumeSessionId=c.session_id)
+    s.child.send_signal(signal.SIGINT)
+    assert "stopping" in c.wait_closed()["reason"]
+    assert s.child.wait(15) == 0
+    server().connect(token="t").ready()
+
+
+def test_a_stop_of_both_units_in_the_middle_of_a_reload(server, sessions):
+    """The broker that leaves does not drain any more, and the next one hears of it."""
+    s = server(more="[limits]\ndrain-timeout = 1h\n")
+    c = s.connect(token="t").ready()
+    idle = WebSocket(s.url, handshake=False)    # so the broker does not leave at once
+    s.connect(token="t").ready()                # after the front-end has accepted that one
+    old = s.broker
+    s.path.write_text(s.path.read_text().replace("1h", "2h"))
+    s.child.send_signal(signal.SIGHUP)
+    assert "reloading" in c.wait_closed()["reason"]
+    os.kill(old, signal.SIGINT)
+    replaced(s, old)
+    assert "signal 2 came to an earlier broker, and the drain goes on" in s.log
+    idle.drop()
+    refused(s)
+    s.connect(token="t").ready(resumeSessionId=c.session_id)
+    s.child.send_signal(signal.SIGINT)
+    assert s.child.wait(15) == 0
+
+
+def test_what_the_unit_does_then():
+    (stop,) = settings("ExecStop")
+    assert "systemctl show -P Job execd-sessions.service" in stop and "kill -INT $MAINPID" in stop
+
+
+# --- and nothing is lost -------------------------------------------------------
 
 
 def test_clients_wait_for_the_next_broker(server, sessions):
@@ -312,13 +447,15 @@ def test_a_reload_that_is_refused(server, sessions):
 
 
 def test_a_stopped_broker(server, sessions):
-    """Root kills it by the descriptor that names who connected, and the unit ends as it did."""
+    """Root kills it by the descriptor that names who connected, and the unit starts another one."""
     s = server()
-    c = s.connect(token="t").ready()
-    os.kill(s.broker, signal.SIGSTOP)
-    assert s.child.wait(20) == -9
+    c, old = s.connect(token="t").ready(), s.broker
+    os.kill(old, signal.SIGSTOP)
+    poll(lambda: not is_alive(old), 20, "its end")
     assert "does not answer: killing it" in sessions.log
-    server().connect(token="t").ready(resumeSessionId=c.session_id)
+    replaced(s, old)
+    c.wait_closed()
+    s.connect(token="t").ready(resumeSessionId=c.session_id)
 
 
 def test_nobody_listens_for_ever(server, sessions):

@@ -118,7 +118,7 @@ def foreign():
     return (BUILD / "tests/integration/fake_broker").read_bytes()
 
 
-PREVIOUS = "the installed broker is of another version: starting the previous programs"
+PREVIOUS = "the installed broker did not come to serve: starting the previous programs"
 
 
 @pytest.mark.parametrize("reexec", [False, True], ids=["", "after a re-exec"])
@@ -153,6 +153,29 @@ def test_a_broker_that_root_does_not_speak_with(server, reexec):
     replaced(s, old)
     assert runs(s.broker, program)
     assert whole(resume(s, c)) == (ALL, 0)
+
+
+@pytest.mark.parametrize("content", ["no program", "fails", "seals and fails"])
+def test_a_broker_that_does_not_come_to_serve(server, content):
+    """The previous one is started, with its programs."""
+    s = server()
+    serves = os.stat(s.place / BROKER).st_ino
+    s.install(BROKER, {"no program": b"#", "fails": pathlib.Path("/bin/false").read_bytes(),
+                       "seals and fails": (BUILD / "tests/integration/fake_broker_sealed").read_bytes()}[content])
+    s.install(FRONT, of_version(FRONT, "frontend", SPOKEN["frontend"] + 1, SPOKEN["frontend"] + 1))
+    for n in range(2):
+        old = s.broker
+        kill(old)
+        poll(lambda n=n: s.log.count(PREVIOUS) == n + 1, what="line in the log")
+        replaced(s, old)
+        assert not ROOT or os.stat(f"/proc/{s.broker}/exe").st_ino == serves
+        assert s.connect(token="t").ready().run("x", ["/bin/echo", "new"]).stdout == "new\n"
+    s.install(FRONT)
+    s.install(BROKER)
+    old = s.broker
+    kill(old)
+    replaced(s, old)
+    assert runs(s.broker, s.place / BROKER)
 
 
 def test_a_broker_that_is_gone(server):

@@ -45,6 +45,7 @@ static void
 announce(struct broker *m)
 {
 	spawn_serving(m->replaceable);
+	m->on->serving();
 	notify("READY=1\nSTATUS=serving");
 	if (m->announced)
 		return;

@@ -48,6 +48,8 @@ struct broker_events {
 	/* One is wanted, to read the configuration. It tells the result to
 	 * `told`, which stays the caller's; -1: nobody. */
 	void (*reload)(struct broker *m, int told);
+	/* Clients are served from now on. */
+	void (*serving)(void);
 	/* A child of root's execd has ended. */
 	void (*reaped)(struct broker *m, pid_t pid, int status);
 	/* The front-end sent a request, as for request_take(). Returns NULL, or

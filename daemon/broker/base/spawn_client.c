@@ -189,9 +189,9 @@ open_netproxy(void)
 }
 
 int
-spawn_begin(bool check)
+spawn_begin(uint32_t flags)
 {
-	const struct control_begin begin = { check };
+	const struct control_begin begin = { flags };
 	int fds[SEQPACKET_FDS_MAX], pair[2], err = seqpacket_pair(pair);
 	size_t nfds;
 
@@ -202,7 +202,7 @@ spawn_begin(bool check)
 	events_fd = pair[0];
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
 	take_given(fds, nfds);
-	if (!check)
+	if (!(flags & BEGIN_CHECK))
 		open_netproxy();
 	group_limits_learn(ready.controllers);
 	if (ready.error == 0)

@@ -26,9 +26,9 @@ int spawn_connect(const char *path);
 /* Returns the pid of root's execd. */
 pid_t spawn_root_pid(void);
 
-/* Begins. With `check`, nothing is made. Returns 0, or an enum exit_code after
+/* Begins, with a mask of enum begin_flag. Returns 0, or an enum exit_code after
  * printing what is wrong with this host. */
-int spawn_begin(bool check);
+int spawn_begin(uint32_t flags);
 
 /* What root's execd says of itself and of us: whether it is root; whether a
  * broker has served before; whether one serves until our list is sealed.

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
@@ -169,7 +170,7 @@ read_times(struct broker *m)
 	m->drain_until_ms = until_ms[1];
 	m->draining = m->drain_until_ms > 0;
 	log_info("signal %d came to an earlier broker, and the drain goes on",
-	    SIGTERM);
+	    drain_signal(m));
 }
 
 void
@@ -197,6 +198,12 @@ read_drained(struct drain *d)
 	d->since_ms = since_ms;
 	d->notice_until_ms = notice_until_ms;
 	log_info("no new sessions: execd was drained by uid %u", d->by);
+}
+
+int
+drain_signal(const struct broker *m)
+{
+	return m->options->sessions != NULL ? SIGINT : SIGTERM;
 }
 
 void

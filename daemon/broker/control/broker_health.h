@@ -49,6 +49,10 @@ unsigned load_pressure(const char *text);
  * the end of the broker, but not the end of root's execd.
  */
 
+/* The signal that begins the end of everything with a drain. With --sessions,
+ * SIGTERM ends this broker alone. */
+int drain_signal(const struct broker *m);
+
 /* Reads the state that the previous broker left, also of its end. */
 void drain_init(struct broker *m);
 
@@ -63,7 +67,7 @@ int64_t drain_watch(struct broker *m, int64_t now);
  * was told; 0: there is no notice now. */
 uint64_t drain_notice_ms(const struct broker *m);
 
-/* The times of SIGTERM have changed: the next broker goes on with them. */
+/* The times of a stop have changed: the next broker goes on with them. */
 void drain_keep_times(const struct broker *m);
 
 #endif
