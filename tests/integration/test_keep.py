@@ -155,6 +155,25 @@ def test_at_the_limit_nobody_is_thrown_out(kept, user):
     assert again.call("session/keep", {"keepMs": 1})["keepMs"] == 100, "never less than any other session"
 
 
+def test_no_identity_keeps_all(configured, user):
+    """It may have more than its part while more places are free than it holds."""
+    s = configured(f"[listener a]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n"
+                   f"[listener b]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = b\n"
+                   f"[limits]\nmax-kept-sessions = 4\n"
+                   + "".join(f"[identity {x}]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n" for x in "abc"))
+    first, _, third = [s.connect(s.urls[0]).ready() for _ in range(3)]
+    for c in first, _:
+        c.call("session/keep", {"keepMs": HOUR})
+    refused = (-32600, "2 sessions of a are kept, its share: max-kept-sessions = 4 of [limits]")
+    assert third.error("session/keep", {"keepMs": HOUR}) == refused
+    others = [s.connect(s.urls[1]).ready() for _ in range(2)]
+    assert others[0].call("session/keep", {"keepMs": HOUR})["keepMs"] == HOUR
+    assert others[1].error("session/keep", {"keepMs": HOUR})[1].startswith("1 sessions of b are kept, its share")
+    assert first.call("session/keep", {"keepMs": 2 * HOUR})["keepMs"] == 2 * HOUR, "it has its place"
+    first.call("session/keep", {"keepMs": 0})
+    assert others[1].call("session/keep", {"keepMs": HOUR})["keepMs"] == HOUR
+
+
 @pytest.mark.parametrize("limit, places", [("", 2500), ("max-sessions = 10", 3), ("max-kept-sessions = 7", 7),
                                            ("max-kept-sessions = none", 0)])
 def test_how_many(kept, limit, places):

@@ -133,6 +133,7 @@ is_permitted(const struct broker *m, const struct session *s, char *reason)
 {
 	const struct registry *r = m->sessions;
 	uint32_t most = session_keep_places(m);
+	size_t own;
 
 	reason[0] = '\0';
 	if (m->stdio)
@@ -147,6 +148,12 @@ is_permitted(const struct broker *m, const struct session *s, char *reason)
 		    "%zu sessions are kept, and no more can be: "
 		    "max-kept-sessions = %u of [limits]",
 		    r->nkept, most);
+	else if (!session_is_kept(s) &&
+		 !session_limit_keeps(m, s->identity, &own))
+		snprintf(reason, 256,
+		    "%zu sessions of %.100s are kept, its share: "
+		    "max-kept-sessions = %u of [limits]",
+		    own, s->identity->name, most);
 	return reason[0] == '\0';
 }
 

@@ -18,16 +18,19 @@
 
 struct census {
 	const struct identity *identity;
-	uint32_t sessions;
+	uint32_t sessions, kept;
 };
 
 static void
 census_visit(struct table_node *node, void *arg)
 {
 	struct census *census = arg;
+	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
 
-	census->sessions += identity_is(census->identity,
-	    TABLE_OBJECT(node, struct session, by_id)->identity);
+	if (!identity_is(census->identity, s->identity))
+		return;
+	census->sessions++;
+	census->kept += session_is_kept(s);
 }
 
 /* Descriptors of listeners, the loop, the front-end and its helpers, and of
@@ -81,17 +84,23 @@ session_limit_places(const struct broker *m)
  * have more while more places are free than it holds, so that the next identity
  * finds some.
  */
+static size_t
+permitted_of(const struct broker *m, size_t all, size_t used)
+{
+	size_t part =
+	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
+	size_t free_places = all > used ? all - used : 0;
+	size_t permitted = part > free_places ? part : free_places;
+
+	return permitted > 0 ? permitted : 1;
+}
+
 static bool
 is_fair(const struct broker *m, const struct identity *identity)
 {
-	size_t all = session_limit_places(m), used = m->sessions->by_id.count;
-	size_t part =
-	    m->conf->nidentities > 1 ? all / m->conf->nidentities : all;
-	size_t free_places = all - used, permitted;
+	size_t used = m->sessions->by_id.count;
+	size_t permitted = permitted_of(m, session_limit_places(m), used);
 
-	permitted = part > free_places ? part : free_places;
-	if (permitted == 0)
-		permitted = 1;
 	/* Counting takes time, so it is done only where it can matter. */
 	return used < permitted || count_sessions(m, identity) < permitted;
 }
@@ -126,6 +135,18 @@ session_limit_room(
 		snprintf(reason, 256, "limit of %u sessions of %.100s reached",
 		    own, identity->name);
 	return false;
+}
+
+bool
+session_limit_keeps(
+    const struct broker *m, const struct identity *identity, size_t *kept)
+{
+	struct census census = { .identity = identity };
+
+	table_each(&m->sessions->by_id, census_visit, &census);
+	*kept = census.kept;
+	return census.kept <
+	       permitted_of(m, session_keep_places(m), m->sessions->nkept);
 }
 
 /* Tells whether less than half of the identity's possible places are left. */

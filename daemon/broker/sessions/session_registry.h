@@ -459,6 +459,11 @@ int64_t session_probe_expire(struct broker *m, int64_t now);
 bool session_limit_room(
     const struct broker *m, const struct identity *identity, char *reason);
 
+/* Tells whether the identity has not yet its share of the sessions that may be
+ * kept, and how many of its sessions are. */
+bool session_limit_keeps(
+    const struct broker *m, const struct identity *identity, size_t *kept);
+
 /* Returns how many sessions there can be, all identities together. */
 size_t session_limit_places(const struct broker *m);
 
