@@ -202,6 +202,12 @@ struct fs_params {
 	/* environmentConfig/read: lists of lists of keys */
 	struct path_uri cwd;
 	const struct json_value *config_paths, *requirements_paths;
+	/* capabilityRoots/discoverV1, in the arena */
+	struct capability_root {
+		struct slice id;
+		struct path_uri path;
+	} * roots;
+	size_t nroots;
 	struct fs_walk_options {
 		uint64_t max_depth, max_directories, max_entries;
 		bool follow_symlinks, prune_hidden;
@@ -209,6 +215,9 @@ struct fs_params {
 	bool has_sandbox;
 	struct sandbox_context sandbox;
 };
+
+/* The most roots that one capabilityRoots/discoverV1 may name; the peer's. */
+#define CAPABILITY_ROOTS_MAX 128
 
 /* The most paths that one fs/watchMissing may name. */
 #define WATCH_PATHS_MAX 1024

@@ -6,6 +6,8 @@
 
 #include "params.h"
 
+#define CAPABILITY_CONTEXT_MAX (1u << 20) /* JSON that is compared */
+
 /* `type` is what the peer calls a context, in its errors. */
 static void
 take_context(struct args *a, union method_params *p, const char *type)
@@ -309,4 +311,65 @@ params_capabilities_discover(struct args *a, union method_params *p)
 	args_begin(a, "DiscoverV2CapabilitiesRequest");
 	p->fs.cwd = args_path(a, "cwd");
 	take_context(a, p, "FileSystemSandboxContext");
+}
+
+/*
+ * One file helper answers, and it has one view. A client of Codex sends the
+ * context of its profile with each root.
+ */
+static void
+take_root_context(struct args *a, union method_params *p, bool first,
+    const struct json_value **context)
+{
+	const struct json_value *v =
+	    args_opt_object(a, "sandbox", "FileSystemSandboxContext");
+	struct json_text here, there;
+
+	if (first) {
+		*context = v;
+		p->fs.has_sandbox = v != NULL;
+		if (v != NULL)
+			sandbox_context_decode(a, v, &p->fs.sandbox);
+		return;
+	}
+	json_text_init(&here, CAPABILITY_CONTEXT_MAX);
+	json_text_init(&there, CAPABILITY_CONTEXT_MAX);
+	if (v != NULL)
+		json_copy(&here.w, v);
+	if (*context != NULL)
+		json_copy(&there.w, *context);
+	if (here.buf.failed || here.buf.len != there.buf.len ||
+	    (v != NULL && memcmp(here.buf.data, there.buf.data, here.buf.len)))
+		args_fail(a,
+		    "all roots of a request must have the same sandbox "
+		    "context");
+	buf_clear(&here.buf);
+	buf_clear(&there.buf);
+}
+
+void
+params_capability_roots(struct args *a, union method_params *p)
+{
+	const struct json_value *list, *context = NULL;
+	struct fs_params *f = &p->fs;
+	size_t n = 0;
+
+	args_begin(a, "WireCapabilityRootsDiscoverParams");
+	list = args_list(a, "roots");
+	for (const struct json_value *v = list ? list->first : NULL; v;
+	     v = v->next)
+		n +=
+		    args_expect(a, v, JSON_OBJECT, "struct WireCapabilityRoot");
+	f->nroots = n;
+	/* More are refused by the method, with another code. */
+	if (list == NULL || a->wrong || n > CAPABILITY_ROOTS_MAX)
+		return;
+	f->roots = json_alloc(a->doc, (n + 1) * sizeof(f->roots[0]));
+	n = 0;
+	for (const struct json_value *v = list->first; v; v = v->next, n++) {
+		a->object = v;
+		f->roots[n].id = args_string(a, "id");
+		f->roots[n].path = args_path(a, "path");
+		take_root_context(a, p, n == 0, &context);
+	}
 }

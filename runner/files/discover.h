@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the parts of capabilities/discoverV2 share: the answer as it grows, and
- * the place that is searched. Only files_discover.c begins.
+ * What the parts of discovery share: the answer as it grows, and the place that
+ * is searched. files_discover.c begins with the places that the host has,
+ * capability_roots.c with those that the client names.
  */
 #ifndef DISCOVER_H
 #define DISCOVER_H
@@ -33,6 +34,9 @@ struct discovery {
 	struct json_text plugins, skills, warnings;
 	unsigned found, places, warning_count;
 	bool truncated;
+	/* capabilityRoots/discoverV1: warnings are in the peer's words, and
+	 * name the file by its URI */
+	bool roots;
 };
 
 struct found_file {
@@ -75,6 +79,20 @@ struct installed {
  * a warning. */
 bool discover_is_directory(struct discovery *d, const char *path);
 
+/* Finds the files that matter below the place. Call discover_clear(). */
+void discover_scan(struct place *p);
+void discover_clear(struct place *p);
+
+/* Reads the manifest of a directory. *path and the buffer are the caller's.
+ * Returns false if it has none; *path is NULL then. */
+bool discover_read_manifest(
+    struct place *p, const char *top, char **path, struct buf *b);
+
+/* Returns the path without its last `levels` names, or its URI. The caller owns
+ * them. */
+char *discover_directory_of(const char *path, int levels);
+char *discover_uri_of(const char *path);
+
 /* Searches a place for skills, or an installed plugin (`in` is not NULL). */
 void discover_search_place(struct discovery *d, const char *root,
     const char *id, const struct installed *in);
@@ -104,6 +122,13 @@ void discover_write_file(
 /* Writes one skill. Returns false if the file is none. */
 bool discover_read_skill(
     struct json_writer *w, struct place *p, const char *path);
+
+/* --- capability_roots.c ------------------------------------------------- */
+
+/* Warnings of capabilityRoots/discoverV1: a file that was not read, and a
+ * directory that was not listed. */
+void capability_tell_unread(struct place *p, const char *path, int err);
+void capability_tell_unscanned(struct place *p, const char *path, int err);
 
 /* --- plugin.c ----------------------------------------------------------- */
 
@@ -147,6 +172,11 @@ char *plugin_manifest_name(const char *text, size_t len);
  */
 char *plugin_remote_id(
     const char *text, size_t len, char error[PLUGIN_ERROR_MAX]);
+
+/* Writes mcpConfig and appsConfig: the files that a manifest names, or else
+ * those with the usual names; null if there is none. */
+void plugin_write_configs(struct json_writer *w, struct place *p,
+    const char *manifest, const struct plugin_manifest *m);
 
 /* Appends a plugin with the manifest `text`, which lies at `path`. */
 void discover_plugin(struct place *p, const struct installed *in,

@@ -37,9 +37,10 @@ discover_warn(struct discovery *d, const char *what, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(detail, sizeof(detail), fmt, ap);
 	va_end(ap);
-	text = d->warning_count < WARNINGS_MAX
-		   ? xasprintf("%s: %s", what, detail)
-		   : xasprintf("%s: over %d warnings", what, WARNINGS_MAX - 1);
+	if (d->warning_count == WARNINGS_MAX)
+		snprintf(detail, sizeof(detail), "over %d warnings",
+		    WARNINGS_MAX - 1);
+	text = d->roots ? xstrdup(detail) : xasprintf("%s: %s", what, detail);
 	json_cstring(&d->warnings.w, text);
 }
 
@@ -62,6 +63,23 @@ discover_read_file(const char *path, struct buf *b, size_t max)
 	return err == -ENOTSUP ? -ENOENT : err;
 }
 
+/* In the words of capabilities/discoverV2. */
+static void
+tell_unread(struct place *p, const char *path, int err)
+{
+	if (err == -EDQUOT)
+		discover_warn(p->d, NO_METADATA,
+		    "%s: over %u bytes are read of %s", path, PLACE_BYTES_MAX,
+		    p->root);
+	else if (err == -EILSEQ)
+		discover_warn(p->d, NO_METADATA, "%s: it is not UTF-8", path);
+	else if (err == -EFBIG)
+		discover_warn(p->d, NO_METADATA, "%s: over %u bytes", path,
+		    FILE_BYTES_MAX);
+	else
+		discover_warn_errno(p->d, NO_METADATA, path, err);
+}
+
 /* Reads text of a place. Returns 0, or -errno; all but -ENOENT is told. */
 int
 discover_read_text(struct place *p, const char *path, struct buf *b)
@@ -71,22 +89,19 @@ discover_read_text(struct place *p, const char *path, struct buf *b)
 	buf_init(b, FILE_BYTES_MAX + 8192);
 	err = discover_read_file(path, b, FILE_BYTES_MAX);
 	if (err == 0 && p->bytes + b->len > PLACE_BYTES_MAX)
-		discover_warn(p->d, NO_METADATA,
-		    "%s: over %u bytes are read of %s", path, PLACE_BYTES_MAX,
-		    p->root);
+		err = -EDQUOT;
 	else if (err == 0 && utf8_check(0, b->data, b->len) != 0)
-		discover_warn(p->d, NO_METADATA, "%s: it is not UTF-8", path);
-	else if (err == -EFBIG)
-		discover_warn(p->d, NO_METADATA, "%s: over %u bytes", path,
-		    FILE_BYTES_MAX);
-	else if (err < 0 && err != -ENOENT)
-		discover_warn_errno(p->d, NO_METADATA, path, err);
-	else if (err == 0) {
+		err = -EILSEQ;
+	if (err == 0) {
 		p->bytes += b->len;
 		return 0;
 	}
 	buf_clear(b);
-	return err < 0 ? err : -EFBIG;
+	if (err != -ENOENT && p->d->roots)
+		capability_tell_unread(p, path, err);
+	else if (err != -ENOENT)
+		tell_unread(p, path, err);
+	return err;
 }
 
 void
@@ -100,8 +115,7 @@ discover_write_file(
 	json_end(w, '}');
 }
 
-/* Returns the path without its last `levels` names. The caller owns it. */
-static char *
+char *
 discover_directory_of(const char *path, int levels)
 {
 	char *top = xstrdup(path), *slash;
@@ -111,7 +125,7 @@ discover_directory_of(const char *path, int levels)
 	return top;
 }
 
-static char *
+char *
 discover_uri_of(const char *path)
 {
 	struct buf b;
@@ -183,7 +197,10 @@ take_error(void *ctx, const char *path, int err)
 {
 	struct place *p = ctx;
 
-	discover_warn_errno(p->d, NO_METADATA, path, err);
+	if (p->d->roots)
+		capability_tell_unscanned(p, path, err);
+	else
+		discover_warn_errno(p->d, NO_METADATA, path, err);
 	return true;
 }
 
@@ -206,9 +223,8 @@ compare_manifests(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Finds the files that matter below the place. */
-static void
-place_scan(struct place *p)
+void
+discover_scan(struct place *p)
 {
 	static const struct fs_walk_options options = { DEPTH_MAX,
 		DIRECTORIES_MAX, ENTRIES_MAX, true, false };
@@ -248,9 +264,8 @@ place_add_namespace(struct place *p, const char *path, const struct buf *b)
 	p->namespaces = n;
 }
 
-/* Reads the manifest of a directory. *path is owned. False: it has none. */
-static bool
-place_read_manifest(
+bool
+discover_read_manifest(
     struct place *p, const char *top, char **path, struct buf *b)
 {
 	for (size_t i = 0; i < plugin_manifests_count; i++) {
@@ -273,7 +288,7 @@ place_inherit_namespace(struct place *p)
 
 	while ((slash = strrchr(top, '/')) != NULL) {
 		*slash = '\0';
-		if (place_read_manifest(p, top, &path, &b)) {
+		if (discover_read_manifest(p, top, &path, &b)) {
 			place_add_namespace(p, path, &b);
 			buf_clear(&b);
 			return;
@@ -316,8 +331,8 @@ place_namespace_of(const struct place *p, const char *path)
 	return nearest != NULL ? nearest->name : NULL;
 }
 
-static void
-place_clear(struct place *p)
+void
+discover_clear(struct place *p)
 {
 	struct namespace *n;
 
@@ -451,8 +466,8 @@ search(struct place *p, const struct installed *in)
 	_cleanup_free_ char *path = NULL, *uri = NULL;
 	struct buf text;
 
-	place_scan(p);
-	if (place_read_manifest(p, p->root, &path, &text)) {
+	discover_scan(p);
+	if (discover_read_manifest(p, p->root, &path, &text)) {
 		place_add_namespace(p, path, &text);
 		uri = discover_uri_of(p->root);
 	} else {
@@ -496,7 +511,7 @@ discover_search_place(struct discovery *d, const char *root, const char *id,
 	d->places++;
 	if (discover_is_directory(d, root))
 		search(&p, in);
-	place_clear(&p);
+	discover_clear(&p);
 }
 
 /* --- The answer --------------------------------------------------------- */

@@ -272,14 +272,14 @@ take_paths(struct plugin_manifest *m, const struct json_value *root)
 	const struct json_value *apps = json_get(root, "apps"),
 				*mcp = json_get(root, "mcpServers");
 
-	if (is_something(apps) && apps->type != JSON_STRING)
-		return "`apps` is no string";
-	if (is_something(apps))
-		m->apps = apps->text;
 	if (mcp != NULL && mcp->type == JSON_STRING)
 		m->mcp = mcp->text;
 	else if (mcp != NULL && mcp->type == JSON_OBJECT)
 		m->mcp_servers = mcp;
+	if (is_something(apps) && apps->type != JSON_STRING)
+		return "`apps` is no string";
+	if (is_something(apps))
+		m->apps = apps->text;
 	return NULL;
 }
 
@@ -287,16 +287,17 @@ static const char *
 take_manifest(struct plugin_manifest *m, const struct json_value *root)
 {
 	const struct json_value *name;
-	const char *error;
+	const char *error, *wrong_path;
 
 	if (root->type != JSON_OBJECT)
 		return "it is no object";
+	wrong_path = take_paths(m, root);
 	name = json_get(root, "name");
 	m->name = string_of(name);
 	if (name != NULL && m->name == NULL)
 		return "`name` is no string";
 	error = take_display_name(m, json_get(root, "interface"));
-	return error != NULL ? error : take_paths(m, root);
+	return error != NULL ? error : wrong_path;
 }
 
 int
@@ -305,6 +306,7 @@ plugin_manifest_parse(struct plugin_manifest *m, const char *text, size_t len,
 {
 	const char *wrong;
 
+	/* What is right of an invalid one stays known. */
 	*m = (struct plugin_manifest){ 0 };
 	if (json_parse(&m->doc, text, len) < 0)
 		wrong = m->doc.error;
@@ -425,7 +427,8 @@ join(const char *root, struct slice below)
 
 /* The path that a manifest names; NULL if it names none that counts. */
 static char *
-declared_path(struct place *p, const char *key, struct slice named)
+declared_path(
+    struct place *p, const char *manifest, const char *key, struct slice named)
 {
 	struct slice below = { NULL, 0 };
 
@@ -436,19 +439,24 @@ declared_path(struct place *p, const char *key, struct slice named)
 	if (below.len > 0 && memchr(below.ptr, '\0', below.len) == NULL &&
 	    !has_parent(below))
 		return join(p->root, below);
-	discover_warn(p->d, NO_METADATA,
-	    "%s: `%s` in the manifest must begin with ./ and stay in the "
-	    "plugin",
-	    p->root, key);
+	if (p->d->roots)
+		discover_warn(p->d, NO_METADATA,
+		    "ignoring %s in %s: path must start with `./`", key,
+		    manifest);
+	else
+		discover_warn(p->d, NO_METADATA,
+		    "%s: `%s` in the manifest must begin with ./ and stay in "
+		    "the plugin",
+		    p->root, key);
 	return NULL;
 }
 
 /* A file that a manifest names, or else the one with the usual name. */
 static void
-write_config(struct json_writer *w, struct place *p, const char *key,
-    struct slice named, const char *usual)
+write_config(struct json_writer *w, struct place *p, const char *manifest,
+    const char *key, struct slice named, const char *usual)
 {
-	_cleanup_free_ char *path = declared_path(p, key, named);
+	_cleanup_free_ char *path = declared_path(p, manifest, key, named);
 	bool declared = path != NULL;
 	struct buf b;
 	int err;
@@ -461,7 +469,7 @@ write_config(struct json_writer *w, struct place *p, const char *key,
 		buf_clear(&b);
 		return;
 	}
-	if (declared && err == -ENOENT)
+	if (declared && err == -ENOENT && !p->d->roots)
 		discover_warn(p->d, NO_METADATA,
 		    "%s: `%s` in the manifest names no file", path, key);
 	json_null(w);
@@ -479,6 +487,23 @@ write_servers(
 	buf_clear(&t.buf);
 }
 
+void
+plugin_write_configs(struct json_writer *w, struct place *p,
+    const char *manifest, const struct plugin_manifest *m)
+{
+	_cleanup_free_ char *uri = discover_uri_of(manifest);
+
+	json_key(w, "mcpConfig");
+	if (m->mcp_servers == NULL)
+		write_config(w, p, uri, "mcpServers", m->mcp, ".mcp.json");
+	else if (p->d->roots) /* they are no file; the client has them */
+		json_null(w);
+	else
+		write_servers(w, manifest, m->mcp_servers);
+	json_key(w, "appsConfig");
+	write_config(w, p, uri, "apps", m->apps, ".app.json");
+}
+
 static void
 write_files(struct json_writer *w, struct place *p, const char *path,
     const struct buf *text, const struct plugin_manifest *m)
@@ -486,13 +511,7 @@ write_files(struct json_writer *w, struct place *p, const char *path,
 	json_key_begin(w, "files", '{');
 	json_key(w, "manifest");
 	discover_write_file(w, path, text);
-	json_key(w, "mcpConfig");
-	if (m->mcp_servers != NULL)
-		write_servers(w, path, m->mcp_servers);
-	else
-		write_config(w, p, "mcpServers", m->mcp, ".mcp.json");
-	json_key(w, "appsConfig");
-	write_config(w, p, "apps", m->apps, ".app.json");
+	plugin_write_configs(w, p, path, m);
 	json_end(w, '}');
 }
 

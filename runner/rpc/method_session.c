@@ -40,6 +40,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"sandboxedFileStreaming",
 		"environmentConfigRead",
 		"capabilityDiscoveryV2",
+		"capabilityDiscoverySandbox",
 		"linuxApprovedRootWritePreservesRestrictions",
 		"linuxRootWritePreservesDevices",
 		/* of execd only */

@@ -167,6 +167,10 @@ def discover(**params):
     return ("capabilities/discoverV2", {"cwd": "file://DIR", **params})
 
 
+def roots(*names, **more):
+    return ("capabilityRoots/discoverV1", {"roots": [{"id": n, "path": f"file://DIR/{n}", **more} for n in names]})
+
+
 def a_skill(where, name="s"):
     return f"mkdir -p 'HOME/{where}'; printf -- '---\\nname: {name}\\ndescription: d\\n---\\n' >'HOME/{where}/SKILL.md'; "
 
@@ -310,6 +314,15 @@ CASES = {
         ({"cwd": "file://host/x"}, {}), ({"workspaceRoots": ["file://host/x"]} if policy == READ_ONLY else {"windowsSandboxLevel": "x"}, {}),
         ({"windowsSandboxLevel": "mxc"}, {}), ({"permissions": {"type": "x"}}, {}), ({}, {"cwd": "file://host/x"}))]),
     # skills and plugins
+    "roots": ("""w() { mkdir -p "$(dirname "$1")"; printf %s "$2" >"$1"; }; w p/.codex-plugin/plugin.json '{"mcpServers":"./m","apps":7}'
+              w p/m mcp; w p/.app.json app; w p/SKILL.md top; w p/s/a/SKILL.md x; w p/s/a/agents/openai.yaml y; w p/in/.claude-plugin/plugin.json in
+              w q/.cursor-plugin/plugin.json '{"mcpServers":"/x","apps":"x"}'; w q/.mcp.json mcp; w r/1/2/3/4/5/6/7/SKILL.md far; w r/1/SKILL.md near
+              w r/.mcp.json none; w file f; ln -s p link; mkdir empty; w l/.codex-plugin/plugin.json '{"mcpServers":{"a":{}},"apps":{}}'""",
+              [roots(), roots("p"), roots("q", "r"), roots("p/s", "p/in"), roots("file", "none", "link", "empty"), roots("l"),
+               roots("p", "q", sandbox=READ_ONLY), *(("capabilityRoots/discoverV1", v) for v in (
+                   None, {}, {"roots": 7}, {"roots": [{}]}, {"roots": [{"id": "a"}]}, {"roots": [{"id": 1, "path": "file:///"}]},
+                   {"roots": [{"id": "a", "path": "x:/"}]}, {"roots": [{"id": "a", "path": "file://host/x"}]},
+                   {"roots": [{"id": "", "path": "file:///none"}] * 129}))]),
     "discover-nothing": ("", [discover(), discover(sandbox=READ_ONLY)]),
     "discover-params": ("", [discover(cwd=None), discover(cwd="/x"), discover(cwd="file://host/x"), discover(sandbox=1),
                              discover(sandbox=None), discover(x=1), ("capabilities/discoverV2", None),

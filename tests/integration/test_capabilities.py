@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""capabilities/discoverV2: the skills and plugins that lie in a user's home (doc/protocol.md section 13).
+"""capabilities/discoverV2 and capabilityRoots/discoverV1: skills and plugins (doc/protocol.md section 13).
 
 tests/codex/test_differential.py compares the same with the reference server.
 """
@@ -54,7 +54,8 @@ def plugin(home, where="m/p/1", manifest='{"name": "n"}', kind=".codex-plugin"):
 
 def test_it_is_announced(server):
     c = server.connect()
-    assert c.initialize()["environmentInfo"]["capabilities"]["capabilityDiscoveryV2"] is True
+    capabilities = c.initialize()["environmentInfo"]["capabilities"]
+    assert capabilities["capabilityDiscoveryV2"] is True and capabilities["capabilityDiscoverySandbox"] is True
 
 
 def test_skills(client, home):
@@ -226,3 +227,143 @@ def test_the_operator_hides(configured, home, user, mode, sandboxes):
                    f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-profile = workspace-write\nhide = {home}\n")
     r = discover(s.ready())
     assert r["skills"] == [] and r["warnings"] and all("Permission denied (os error 13)" in w for w in r["warnings"]), r
+
+
+# --- capabilityRoots/discoverV1: directories that the client names ------------------
+
+
+ROOTS = "capabilityRoots/discoverV1"
+
+
+@pytest.fixture
+def tree(directory):
+    """write(path, text) below a directory that the session's user can read."""
+    top = directory / "tree"
+    top.mkdir()
+    directory.chmod(0o755)
+
+    def put(path, text, mode=0o644):
+        write(top / path, text)
+        (top / path).chmod(mode)
+    put.top = top
+    return put
+
+
+def roots(client, *paths, sandbox=None):
+    return client.call(ROOTS, {"roots": [{"id": f"r{i}", "path": f"file://{p}", "sandbox": sandbox}
+                                         for i, p in enumerate(paths)]})["roots"]
+
+
+def text(file):
+    return file and (file["path"].split("/tree/")[1], file["contents"])
+
+
+def test_a_root_with_a_plugin(client, tree):
+    """All as text: nothing is judged, and what a manifest names is there."""
+    tree("p/.codex-plugin/plugin.json", '{"mcpServers":"./m.json"}')
+    tree("p/.claude-plugin/plugin.json", "not read: the first counts")
+    tree("p/m.json", "servers")
+    tree("p/.app.json", "apps")
+    tree("p/skills/b/SKILL.md", "no front matter")
+    tree("p/skills/b/agents/openai.yaml", "a: [")
+    tree("p/SKILL.md", "top")
+    tree("p/in/.cursor-plugin/plugin.json", "inner")
+    r, = roots(client, tree.top / "p")
+    assert set(r) == {"id", "path", "plugin", "skills", "namespaceManifests", "warnings", "error"}
+    assert (r["id"], r["path"], r["warnings"], r["error"]) == ("r0", f"file://{tree.top}/p", [], None)
+    manifest = ("p/.codex-plugin/plugin.json", '{"mcpServers":"./m.json"}')
+    assert {k: text(v) for k, v in r["plugin"].items()} == {
+        "manifest": manifest, "mcpConfig": ("p/m.json", "servers"), "appsConfig": ("p/.app.json", "apps")}
+    assert [(text(s["instructions"]), text(s["metadata"])) for s in r["skills"]] == [
+        (("p/SKILL.md", "top"), None), (("p/skills/b/SKILL.md", "no front matter"), ("p/skills/b/agents/openai.yaml", "a: ["))]
+    assert [text(f) for f in r["namespaceManifests"]] == [manifest, ("p/in/.cursor-plugin/plugin.json", "inner")]
+
+
+@pytest.mark.parametrize("manifest, mcp, apps, warnings", [
+    ("not json", "mcp", "app", []), ('{"mcpServers":{"a":{}},"apps":{"b":1}}', None, "app", []),
+    ('{"mcpServers":["./x"],"apps":null}', "mcp", "app", []), ('{"mcpServers":"./none","apps":"./x"}', None, "x", []),
+    ('{"mcpServers":"/etc/hostname","apps":"x"}', "mcp", "app", ["mcpServers", "apps"])])
+def test_what_a_manifest_names(client, tree, manifest, mcp, apps, warnings):
+    tree(".claude-plugin/plugin.json", manifest)
+    for name, words in (".mcp.json", "mcp"), (".app.json", "app"), ("x", "x"):
+        tree(name, words)
+    r, = roots(client, tree.top)
+    assert [f and f["contents"] for f in r["plugin"].values()] == [manifest, mcp, apps]
+    assert r["warnings"] == [f"ignoring {key} in file://{tree.top}/.claude-plugin/plugin.json: path must start with `./`"
+                             for key in warnings] and r["error"] is None
+
+
+def test_a_root_inside_a_plugin(client, tree):
+    tree("p/.codex-plugin/plugin.json", "out")
+    tree("p/in/s/SKILL.md", "s")
+    r, = roots(client, tree.top / "p/in")
+    assert r["plugin"] is None and [text(f) for f in r["namespaceManifests"]] == [("p/.codex-plugin/plugin.json", "out")]
+    assert [text(s["instructions"]) for s in r["skills"]] == [("p/in/s/SKILL.md", "s")]
+
+
+def test_roots_that_are_none(client, tree):
+    tree("file", "f")
+    r = roots(client, tree.top / "none", tree.top / "file", tree.top)
+    assert [x["error"] for x in r] == [
+        f"failed to inspect capability root file://{tree.top}/none: No such file or directory (os error 2)",
+        f"capability root file://{tree.top}/file is not a directory", None]
+    assert r[0]["plugin"] is None and r[0]["skills"] == r[0]["namespaceManifests"] == r[0]["warnings"] == []
+    r, = client.call(ROOTS, {"roots": [{"id": "", "path": "file://host/x"}]})["roots"]
+    assert r["error"].startswith("failed to inspect capability root file://host/x: 'file://host/x' is invalid on 'linux'")
+
+
+def test_what_is_not_read_of_a_root_is_told(client, tree):
+    tree("long/SKILL.md", "x" * ((1 << 20) + 1))
+    tree("bytes/SKILL.md", b"\xff")
+    tree("closed/SKILL.md", "x", 0)
+    tree("good/SKILL.md", "x" * (1 << 20))
+    tree("not/here/SKILL.md", "x")
+    (tree.top / "not").chmod(0)
+    r, = roots(client, tree.top)
+    (tree.top / "not").chmod(0o755)
+    assert [text(s["instructions"])[0] for s in r["skills"]] == ["good/SKILL.md"]
+    assert sorted(r["warnings"]) == sorted([
+        f"failed to scan capability path file://{tree.top}/not: Permission denied (os error 13)",
+        f"capability file file://{tree.top}/bytes/SKILL.md is not UTF-8",
+        f"failed to read capability file file://{tree.top}/closed/SKILL.md: Permission denied (os error 13)",
+        f"capability file file://{tree.top}/long/SKILL.md exceeds the 1048576-byte limit"])
+
+
+def test_roots_together_have_a_limit(client, tree):
+    for i in range(20):
+        tree(f"s{i:02}/SKILL.md", "x" * (1 << 20))
+    a, b = roots(client, tree.top, tree.top / "s00")
+    assert len(a["skills"]) == 16 and b["skills"] == []
+    assert len(a["warnings"]) == 4 and all("over 16777216 bytes are read of all roots" in w for w in a["warnings"] + b["warnings"])
+
+
+def test_a_policy_binds_roots(client, tree, sandboxes):
+    tree("a/SKILL.md", "a")
+    tree("b/SKILL.md", "secret")
+    r, = roots(client, tree.top, sandbox=context(None, tree.top / "b/SKILL.md"))
+    assert [text(s["instructions"])[0] for s in r["skills"]] == ["a/SKILL.md"] and "secret" not in json.dumps(r)
+    assert len(r["warnings"]) == 1 and "Permission denied (os error 13)" in r["warnings"][0]
+    r, = roots(client, tree.top / "b", sandbox=context(None, tree.top / "b"))
+    assert r["skills"] == [] and r["warnings"] and "secret" not in json.dumps(r)
+
+
+ROOT_OF_CLIENT = {"id": "a", "path": "file:///tmp"}
+
+
+@pytest.mark.parametrize("params, code, message", [
+    ({}, -32602, "missing field `roots`"), ({"roots": "x"}, -32602, "invalid type: string \"x\", expected a sequence"),
+    ({"roots": [{}]}, -32602, "missing field `id`"), ({"roots": [{"id": "a"}]}, -32602, "missing field `path`"),
+    ({"roots": [{"id": 1, "path": "file:///"}]}, -32602, "invalid type: number, expected a string"),
+    ({"roots": [{"id": "a", "path": "http://x"}]}, -32602, "unsupported path URI scheme `http`"),
+    ({"roots": [{**ROOT_OF_CLIENT, "sandbox": {}}]}, -32602, "missing field `permissions`"),
+    ({"roots": [ROOT_OF_CLIENT] * 129}, -32600, "capability root discovery accepts at most 128 roots"),
+    ({"roots": [ROOT_OF_CLIENT, {**ROOT_OF_CLIENT, "sandbox": context(None)}]}, -32602,
+     "all roots of a request must have the same sandbox context")])
+def test_params_of_roots(client, params, code, message):
+    assert client.error(ROOTS, params) == (code, message)
+
+
+def test_many_roots_and_none(client):
+    assert roots(client) == []
+    r = roots(client, *["/proc/self/task"] * 128)
+    assert [x["id"] for x in r] == [f"r{i}" for i in range(128)]

@@ -29,6 +29,7 @@ enum type {
 	LIST,
 	PATHS,
 	HEADER_LIST,
+	ROOTS,
 	KEYS, /* lists of keys */
 	MAP,
 	PATH,
@@ -186,6 +187,7 @@ static const struct field {
 	    REQUIRED },
 	{ "capabilities/discoverV2", "cwd", URI, PATH, REQUIRED },
 	{ "capabilities/discoverV2", "sandbox", SANDBOX, OBJECT, OPTIONAL },
+	{ "capabilityRoots/discoverV1", "roots", "[]", ROOTS, REQUIRED },
 	{ "http/request", "method", "\"GET\"", STRING, REQUIRED },
 	{ "http/request", "url", "\"http://h/\"", STRING, REQUIRED },
 	{ "http/request", "headers", HEADERS, HEADER_LIST, DEFAULT },
@@ -266,7 +268,8 @@ static const struct kind {
 	    1u << STRING | 1u << TEXT | 1u << ABSOLUTE | 1u << PATH |
 		1u << BASE64 | 1u << ENUM },
 	{ "[]", "sequence",
-	    1u << LIST | 1u << PATHS | 1u << HEADER_LIST | 1u << KEYS },
+	    1u << LIST | 1u << PATHS | 1u << HEADER_LIST | 1u << ROOTS |
+		1u << KEYS },
 	{ "{}", "map", 1u << MAP | 1u << OBJECT },
 };
 
@@ -283,6 +286,7 @@ static const char *const expected[] = {
 	[LIST] = "a sequence",
 	[PATHS] = "a sequence",
 	[HEADER_LIST] = "a sequence",
+	[ROOTS] = "a sequence",
 	[KEYS] = "a sequence",
 	[MAP] = "a map",
 	[PATH] = "a string",
@@ -385,6 +389,13 @@ static const struct value_row {
 	    "invalid type: number, expected a string" },
 	{ HEADER_LIST, "[7]",
 	    "invalid type: number, expected struct HttpHeader" },
+	{ ROOTS, "[]", NULL },
+	{ ROOTS, "[{\"id\":\"\",\"path\":" URI ",\"sandbox\":null}]", NULL },
+	{ ROOTS, "[7]",
+	    "invalid type: number, expected struct WireCapabilityRoot" },
+	{ ROOTS, "[{\"id\":\"\"}]", "missing field `path`" },
+	{ ROOTS, "[{\"id\":\"\",\"path\":7}]",
+	    "invalid type: number, expected a string" },
 	{ KEYS, "[]", NULL },
 	{ KEYS, "[[\"\",\"a.b\"],[\"c\"]]", NULL },
 	{ KEYS, "[[\"a\"],[]]",

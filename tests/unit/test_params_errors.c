@@ -259,6 +259,7 @@ test_families(void **state)
 		{ "environment/status", "environment status" },
 		{ "environmentConfig/", "environment config" },
 		{ "capabilities/", "capability discovery" },
+		{ "capabilityRoots/", "capability discovery" },
 		{ "session/end", "session" },
 		{ "session/keep", "session" },
 		{ "session/list", "session" },
