@@ -4,6 +4,7 @@
  * command.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -109,12 +110,29 @@ wire_flush(struct execd_client *c)
 
 /* --- Receiving ---------------------------------------------------------- */
 
+/* How much of a message that makes no sense is shown. */
+#define SHOWN_MAX 200
+
 static int
 refuse_message(struct execd_client *c, const char *detail)
 {
 	client_set_error(c, "%s: the server sent an invalid message: %s",
 	    c->options.url, detail);
 	return -EBADMSG;
+}
+
+/* The message is shown, because it may be what a shell or ssh(1) says on the
+ * way to the server. */
+static int
+refuse_text(
+    struct execd_client *c, const char *detail, const char *text, size_t len)
+{
+	char shown[512];
+
+	snprintf(shown, sizeof(shown), "%s: %.*s%s", detail,
+	    (int)(len < SHOWN_MAX ? len : SHOWN_MAX), text,
+	    len > SHOWN_MAX ? "..." : "");
+	return refuse_message(c, shown);
 }
 
 /* A server whose client answers nothing learns that there is nobody to ask, and
@@ -168,7 +186,7 @@ take_message(struct execd_client *c, const char *text, size_t len)
 	int err = rpc_parse(&m, text, len);
 
 	if (err < 0)
-		err = refuse_message(c, m.doc.error);
+		err = refuse_text(c, m.doc.error, text, len);
 	else if (m.kind == RPC_KIND_REQUEST)
 		take_request(c, &m);
 	else if (m.kind == RPC_KIND_RESPONSE)

@@ -120,6 +120,29 @@ open_listeners(struct broker *m)
 	return code != 0 ? code : ctl_open(m->conf);
 }
 
+/* The one client is whom it serves, one that goes, and one that watches. */
+#define STDIO_PLACES 3
+
+/* The log goes where the client's user reads: to a terminal, by way of ssh.
+ * What goes well is not worth a line there. */
+static void
+prepare_stdio(struct broker *m)
+{
+	struct limits *l = &m->conf->limits;
+	bool stdio = false;
+
+	for (size_t i = 0; i < m->conf->nlisteners; i++)
+		stdio |= m->conf->listeners[i]->scheme == ADDRESS_STDIO;
+	if (!stdio)
+		return;
+	if (l->max_sessions > STDIO_PLACES)
+		l->max_sessions = STDIO_PLACES;
+	if (l->frontend.max_connections > STDIO_PLACES)
+		l->frontend.max_connections = STDIO_PLACES;
+	if (!m->options->debug)
+		log_set_level(LOG_LEVEL_WARN);
+}
+
 static int
 load_configuration(struct broker *m)
 {
@@ -127,7 +150,10 @@ load_configuration(struct broker *m)
 	int code;
 
 	m->conf = conf_load(m->options, &code);
-	if (m->conf == NULL || !m->options->print)
+	if (m->conf == NULL)
+		return code;
+	prepare_stdio(m);
+	if (!m->options->print)
 		return code;
 	conf_fill_sandbox(m->conf);
 	m->conf->limits.max_kept_sessions = session_keep_places(m);

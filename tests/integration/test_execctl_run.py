@@ -115,7 +115,7 @@ def test_arguments_arrive_as_they_are(ctl):
     (["--connect-timeout", "300ms", "--url", "ws://127.0.0.1:1", "run", "true"], 125, "Connection refused"),
     (["--url", "wss://127.0.0.1:1", "--ca", "/nonexistent", "info"], 255, "/nonexistent"),
     (["--url", "stdio:exit 3", "info"], 125, "the command ended"),
-    (["--url", "stdio:echo hello; cat", "info"], 125, "an invalid message"),
+    (["--url", "stdio:echo 'Welcome to it'; cat", "info"], 125, "an invalid message: expected value at line 1 column 1: Welcome to it"),
     (["-e", "nowhere", "info"], 255, "no environment `nowhere'"),
     (["attach", "nothing"], 255, "no record"),
     (["kill", "-s", "NONSENSE", "x"], 255, "NONSENSE"),
@@ -392,6 +392,7 @@ def test_stdio(directory, user, mode):
     ctl = Execctl(directory, "stdio:exec " + " ".join(argv) + f" 2>{directory}/log")
     r = ctl("run", "-C", "/", "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (r.out, r.err, r.code) == (b"out\n", "err\n", 3)
+    assert not re.search("(?m)^execd(?!.*control groups:)", (directory / "log").read_text()), "what goes well is no line"
 
 
 @pytest.mark.parametrize("stopped", [False, True])
