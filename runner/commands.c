@@ -25,10 +25,11 @@
 #include "file_router.h"
 #include "frame.h"
 #include "heap.h"
+#include "helper.h"
 #include "log.h"
 #include "loop.h"
 #include "methods.h"
-#include "own_ports.h"
+#include "pattern_scan.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "redact.h"
@@ -221,7 +222,8 @@ take_audit_state(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/* No client is attached before the sandbox limits came; there is no default. */
+/* No client is attached before the sandbox limits came; there is no default.
+ * They come again with each new broker. What runs keeps those of its start. */
 static int
 take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
@@ -238,29 +240,13 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	    l->network_connections > SANDBOX_NETWORK_CONNECTIONS_MAX)
 		return -EBADMSG;
 	session_limit(&session, l);
-	state = RUNNER_READY;
-	return 0;
-}
-
-/* Nothing may run on that would not know them. */
-static void
-set_own_ports(const uint16_t ports[OWN_PORTS_MAX])
-{
-	int err = own_ports_set(session.own_ports, ports);
-
-	if (err < 0)
-		log_fatal_errno(err, "the table of execd's own ports");
-}
-
-static int
-take_own_ports(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	struct control_own_ports own;
-
-	if (nfds != 0 ||
-	    control_get(packet, len, RUNNER_COMMAND_OWN_PORTS, &own) < 0)
-		return -EBADMSG;
-	set_own_ports(own.ports);
+	if (state == RUNNER_CONFIGURED) {
+		state = RUNNER_READY;
+		return 0;
+	}
+	/* Both have copies of what was. */
+	helper_stop_http(&session);
+	pattern_scan_restart(&session);
 	return 0;
 }
 
@@ -424,9 +410,9 @@ static const struct runner_command {
 } runner_commands[] = {
 	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, take_configure },
 	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, take_audit },
-	{ RUNNER_COMMAND_SANDBOX, RUNNER_CONFIGURED, take_sandbox },
-	{ RUNNER_COMMAND_OWN_PORTS, RUNNER_READY | RUNNER_TERMINATING,
-	    take_own_ports },
+	{ RUNNER_COMMAND_SANDBOX,
+	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
+	    take_sandbox },
 	{ RUNNER_COMMAND_AUDIT_STATE,
 	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
 	    take_audit_state },

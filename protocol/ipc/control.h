@@ -79,10 +79,9 @@ enum control_type {
 	RUNNER_COMMAND_DETACH = 34,    /* no fields */
 	RUNNER_COMMAND_TERMINATE = 36, /* no fields */
 	RUNNER_COMMAND_WATCH = 38,     /* control_watch + channel fd */
-	/* struct sandbox_limits; once, before the first ATTACH */
+	/* struct sandbox_limits; before the first ATTACH, and from version 5 on
+	 * of each new broker */
 	RUNNER_COMMAND_SANDBOX = 40,
-	/* control_own_ports, of a new broker; from version 4 on */
-	RUNNER_COMMAND_OWN_PORTS = 56,
 	RUNNER_COMMAND_AUDIT = 42, /* control_audit; once, before SANDBOX */
 	RUNNER_COMMAND_AUDIT_STATE =
 	    44, /* control_audit_state: whether it is written */

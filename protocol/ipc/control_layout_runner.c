@@ -89,10 +89,6 @@ static const struct field sandbox_fields[] = {
 	FIELD(FIELD_STRING, sandbox_limits, origins.roots),
 };
 
-static const struct field own_ports_fields[] = {
-	FIELD(FIELD_BYTES, control_own_ports, ports),
-};
-
 static const struct field identity_fields[] = {
 	FIELD(FIELD_STRING, control_identity, peer),
 	FIELD(FIELD_U32, control_identity, generation),
@@ -272,7 +268,6 @@ static const struct control_layout rows[] = {
 	EMPTY(RUNNER_COMMAND_SEVERAL),
 	FIRST_LAYOUT(RUNNER_COMMAND_CONFIGURE, session_config_fields),
 	LAYOUT(RUNNER_COMMAND_SANDBOX, sandbox_fields),
-	LAYOUT(RUNNER_COMMAND_OWN_PORTS, own_ports_fields),
 	LAYOUT(RUNNER_COMMAND_ATTACH, attach_fields),
 	LAYOUT(RUNNER_COMMAND_ATTACH_PROXIED, attach_fields),
 	LAYOUT(RUNNER_COMMAND_PROBE, probe_fields),

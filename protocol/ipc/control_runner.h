@@ -283,11 +283,6 @@ struct control_list {
 	struct control_listed sessions[CONTROL_LISTED_MAX];
 };
 
-/* The ports of a new broker, instead of those in sandbox_limits. */
-struct control_own_ports {
-	uint16_t ports[SANDBOX_OWN_PORTS_MAX]; /* TCP; 0: none */
-};
-
 struct control_attach {
 	uint32_t generation;
 	char peer[CONTROL_PEER_MAX]; /* "websocket IP:PORT" or "stdio" */

@@ -5,8 +5,8 @@
  * control_get() refuses versions that this program does not understand.
  *
  * No broker outlives an upgrade, but runners do. A broker therefore speaks with
- * all runners from RUNNER_OLDEST on. CONFIGURE, AUDIT, SANDBOX and SEVERAL go
- * to a runner of the same release, and may change freely. A change to any other
+ * all runners from RUNNER_OLDEST on. CONFIGURE, AUDIT and SEVERAL go to a
+ * runner of the same release, and may change freely. A change to any other
  * message needs three steps: raise RUNNER_VERSION, keep the old layout beside
  * the new one, and make the session remember the version of its runner. A unit
  * test compares the layouts with a checksum for the version.
@@ -23,11 +23,14 @@
 #define FRONTEND_VERSION 12
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
- * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED, TOKEN
- * and OWN_PORTS, of which an older runner is told nothing */
-#define RUNNER_VERSION 4
+ * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,
+ * of which an older runner is told nothing; 5: SANDBOX comes again with a new
+ * broker */
+#define RUNNER_VERSION 5
 #define RUNNER_OLDEST  1
-/* Below this a runner gets neither PROBE, ATTACH_PROXIED nor OWN_PORTS. */
+/* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */
 #define RUNNER_PROBES 4
+/* A runner of an older version gets SANDBOX once, as it began. */
+#define RUNNER_LIMITS 5
 
 #endif

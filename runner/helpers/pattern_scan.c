@@ -320,6 +320,12 @@ pattern_scan_ask(
 }
 
 void
+pattern_scan_restart(struct session *s)
+{
+	fail(s, -ECANCELED);
+}
+
+void
 pattern_scan_cancel(struct session *s)
 {
 	if (s->scan->asked_for != SCAN_FOR_NOBODY)

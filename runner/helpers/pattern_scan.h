@@ -62,6 +62,9 @@ void pattern_scan_init(struct session *s, const struct pattern_scan_user *user);
 void pattern_scan_ask(
     struct session *s, enum scan_for who, const char *text, size_t len);
 
+/* What it has a copy of has changed. A request that waits is refused. */
+void pattern_scan_restart(struct session *s);
+
 /* Nobody waits for the answer any more; the scan is stopped. */
 void pattern_scan_cancel(struct session *s);
 

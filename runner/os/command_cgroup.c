@@ -31,6 +31,7 @@ cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
 	    pool->session.dirs[CGROUP_CPU] >= 0) {
 		close(pool->session.dirs[CGROUP_CPU]);
 		pool->session.dirs[CGROUP_CPU] = -1;
+		pool->controllers &= ~(unsigned)CGROUP_COUNTS_CPU;
 	}
 }
 
@@ -56,6 +57,7 @@ make(struct cgroup_pool *pool, struct group *g)
 	if (pool->limits.cpu_percent == 0 && pool->limits.cpu_weight == 0)
 		wanted &= ~(unsigned)CGROUP_COUNTS_CPU;
 	g->number = pool->made++;
+	g->limits = pool->changes;
 	group_name(g, name);
 	err = cgroup_make(&pool->session, name, &g->cgroup);
 	if (err == 0)
@@ -199,9 +201,9 @@ command_cgroup_kill(struct group *g)
 }
 
 /*
- * Removes a group that was killed. In version 1 no process could fork in it any
- * more. In version 2 some kernels kill each process that is cloned into a group
- * that was ever killed.
+ * Removes a group that was killed, or has other limits. In version 1 no process
+ * could fork in it any more. In version 2 some kernels kill each process that
+ * is cloned into a group that was ever killed.
  */
 static bool
 discard(struct cgroup_pool *pool, struct group *g)
@@ -222,7 +224,7 @@ command_cgroup_settle(struct cgroup_pool *pool, struct group *g)
 {
 	if (!cgroup_is_empty(&g->cgroup))
 		return false;
-	if (g->killed)
+	if (g->killed || g->limits != pool->changes)
 		return discard(pool, g);
 	TAILQ_INSERT_HEAD(&pool->free, g, link);
 	return true;
@@ -233,4 +235,17 @@ command_cgroup_give_back(struct cgroup_pool *pool, struct group *g)
 {
 	if (!command_cgroup_settle(pool, g))
 		TAILQ_INSERT_TAIL(&pool->left, g, link);
+}
+
+void
+cgroup_pool_limit(struct cgroup_pool *pool, const struct cgroup_limits *limits)
+{
+	struct group *g;
+
+	pool->limits = *limits;
+	pool->changes++;
+	while ((g = TAILQ_FIRST(&pool->free)) != NULL) {
+		TAILQ_REMOVE(&pool->free, g, link);
+		command_cgroup_give_back(pool, g);
+	}
 }

@@ -32,6 +32,7 @@ struct group {
 	struct command_cgroup_counts counts; /* counts reported already */
 	uint64_t acted[2];		     /* as of the pool, of its own */
 	unsigned number;		     /* part of its name */
+	unsigned limits;		     /* which of the pool it has */
 	bool killed;			     /* must not be used again */
 };
 
@@ -44,6 +45,7 @@ struct cgroup_pool {
 	struct command_cgroup_list left;
 	unsigned made;
 	struct cgroup_limits limits; /* of each */
+	unsigned changes;	     /* how often they changed */
 	unsigned controllers;	     /* the controllers in force */
 	/* version 2: how often the limits of memory and tasks of the groups
 	 * above acted, as far as it is known here */
@@ -53,6 +55,10 @@ struct cgroup_pool {
 /* Takes over the directories of session. */
 void cgroup_pool_init(struct cgroup_pool *pool, const struct cgroup *session,
     const struct cgroup_limits *limits);
+
+/* The limits of groups for later commands. */
+void cgroup_pool_limit(
+    struct cgroup_pool *pool, const struct cgroup_limits *limits);
 
 /* Returns a group, or NULL with errno. pool->session must be open. */
 struct group *command_cgroup_take(struct cgroup_pool *pool);

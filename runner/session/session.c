@@ -127,12 +127,14 @@ session_init(struct session *s, const struct session_server *server,
 _Static_assert(OWN_PORTS_MAX == SANDBOX_OWN_PORTS_MAX,
     "the ports of the limits can be guarded");
 
+/* Nothing may run on that would not know them. */
 static void
 share_own_ports(struct session *s, const struct sandbox_limits *limits)
 {
-	int err;
+	int err = 0;
 
-	s->own_ports = err = own_ports_share();
+	if (!s->limited)
+		s->own_ports = err = own_ports_share();
 	if (err >= 0)
 		err = own_ports_set(s->own_ports, limits->own_ports);
 	if (err < 0)
@@ -143,6 +145,7 @@ void
 session_limit(struct session *s, const struct sandbox_limits *limits)
 {
 	const struct cgroup cgroup = s->groups.session;
+	struct network_limits *network = &s->network_limits;
 	const struct sandbox_group most = sandbox_limits_smallest(limits);
 	const struct cgroup_limits group = { .pids = most.pids,
 		.memory_bytes = most.memory_bytes,
@@ -165,11 +168,20 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 
 	share_own_ports(s, limits);
 	host.own_ports = limits->guards_ports ? s->own_ports : -1;
-	cgroup_pool_init(&s->groups, &cgroup, &group);
+	if (s->limited)
+		cgroup_pool_limit(&s->groups, &group);
+	else
+		cgroup_pool_init(&s->groups, &cgroup, &group);
 	host.controllers = s->groups.controllers;
-	sandboxes_init(&s->sandbox, &host, limits);
+	if (s->limited)
+		sandboxes_limit(&s->sandbox, &host, limits);
+	else
+		sandboxes_init(&s->sandbox, &host, limits);
 	s->sandbox.defers = true;
-	s->network_limits = (struct network_limits){
+	s->limited = true;
+	free(network->allow);
+	free(network->deny);
+	*network = (struct network_limits){
 		.connections = limits->network_connections,
 		.bytes = limits->network_bytes,
 		/* Without the network of the host nobody reaches more than

@@ -204,6 +204,7 @@ struct session {
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 	struct sandboxes sandbox;
 	struct network_limits network_limits;
+	bool limited; /* session_limit() was called */
 };
 
 /* Descriptors that the broker opened for the session. */
@@ -219,7 +220,8 @@ void session_init(struct session *s, const struct session_server *server,
     struct event_base *base, const struct control_session_config *config,
     char **env, const struct session_fds *fds, const struct cgroup *cgroup);
 
-/* Sets what the operator permits. Called once, before the first client. */
+/* Sets what the operator permits: before the first client, and again for later
+ * commands. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
 
 /*

@@ -53,7 +53,6 @@ static const struct {
 	{ RUNNER_COMMAND_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_COMMAND_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_COMMAND_ATTACH_PROXIED, sizeof(struct control_attach) },
-	{ RUNNER_COMMAND_OWN_PORTS, sizeof(struct control_own_ports) },
 	{ RUNNER_COMMAND_PROBE, sizeof(struct control_runner_probe) },
 	{ RUNNER_EVENT_PROBED, sizeof(struct control_runner_probe) },
 	{ RUNNER_COMMAND_DETACH, 0 },
@@ -245,8 +244,8 @@ static bool
 outlives_a_broker(enum control_type type)
 {
 	return type != RUNNER_COMMAND_CONFIGURE &&
-	       type != RUNNER_COMMAND_AUDIT && type != RUNNER_COMMAND_SANDBOX &&
-	       type != RUNNER_COMMAND_SEVERAL && type != CHANNEL_CLIENT;
+	       type != RUNNER_COMMAND_AUDIT && type != RUNNER_COMMAND_SEVERAL &&
+	       type != CHANNEL_CLIENT;
 }
 
 static uint32_t
@@ -264,7 +263,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x82f8f73fu };
+		0x1c8e5554u, 0x82f8f73fu, 0xfa3e7b88u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

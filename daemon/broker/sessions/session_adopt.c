@@ -192,20 +192,20 @@ begin_again(struct broker *m, struct session *s,
 	session_limit_time(m->sessions, s, s->opened_ms);
 }
 
-/* The ports of the listeners that a reload brought. */
+/* What the session may do from now on, by the configuration of this broker. */
 static void
-tell_own_ports(struct broker *m, struct session *s)
+tell_limits(struct broker *m, struct session *s)
 {
-	struct control_own_ports own = { 0 };
+	struct sandbox_limits limits;
 
-	conf_own_ports(m->conf, own.ports);
-	if (s->runner.version >= RUNNER_PROBES)
+	conf_sandbox_limits(m->conf, s->identity, &limits);
+	if (s->runner.version >= RUNNER_LIMITS)
 		session_send_command(
-		    s, RUNNER_COMMAND_OWN_PORTS, &own, NULL, 0);
+		    s, RUNNER_COMMAND_SANDBOX, &limits, NULL, 0);
 	else
 		log_warn(0,
 		    "session %.*s: its runner is of an older release, and "
-		    "learns of no other port of execd than those at its start",
+		    "learns of nothing that a reload changes",
 		    ID_LOG_CHARS, s->id);
 }
 
@@ -227,7 +227,7 @@ settle(struct broker *m, struct session *s, const struct control_identity *i)
 	}
 	begin_again(m, s, i, now_ms());
 	identity_usage_adopt(m, s);
-	tell_own_ports(m, s);
+	tell_limits(m, s);
 	if (s->runner.audited)
 		session_send_command(
 		    s, RUNNER_COMMAND_AUDIT_STATE, &works, NULL, 0);

@@ -73,6 +73,16 @@ ceiling_init(
 	c->protected_names = split(limits->protected_names, home);
 }
 
+void
+ceiling_clear(struct ceiling *c)
+{
+	free(c->workspace_roots);
+	free(c->writable_roots);
+	free(c->deny_read);
+	free(c->hide);
+	free(c->protected_names);
+}
+
 /* --- answers ------------------------------------------------------------ */
 
 static const char *const words[] = {

@@ -26,6 +26,7 @@ struct ceiling {
 
 void ceiling_init(
     struct ceiling *c, const struct sandbox_limits *limits, const char *home);
+void ceiling_clear(struct ceiling *c); /* it may be all zero */
 
 /* The limits that a request may exceed. */
 enum ceiling_limit {

@@ -222,6 +222,19 @@ retire(struct sandbox *n)
 	reaper_remove(&n->watch);
 }
 
+void
+sandbox_pool_change(
+    struct sandbox_pool *pool, const struct sandbox_options *options)
+{
+	struct sandbox *n;
+
+	if (memcmp(&pool->options, options, sizeof(*options)) == 0)
+		return;
+	pool->options = *options;
+	TAILQ_FOREACH (n, &pool->sandboxes, link)
+		retire(n);
+}
+
 /* --- a sandbox that ended without an answer ----------------------------- */
 
 static bool

@@ -83,6 +83,10 @@ void sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
     bool (*give_up)(void *owner, const struct sandbox *n), void *owner);
 void sandbox_pool_clear(struct sandbox_pool *pool);
 
+/* Later commands have these options. What runs goes on. */
+void sandbox_pool_change(
+    struct sandbox_pool *pool, const struct sandbox_options *options);
+
 /*
  * Finds the sandbox of a plan or builds one. A new sandbox takes the content of
  * *plan. check: a sandbox that is found is asked whether its view is intact;

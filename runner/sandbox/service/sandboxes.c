@@ -61,32 +61,44 @@ uncounted(const struct sandboxes *sb)
 }
 
 void
-sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
+sandboxes_limit(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits)
 {
-	static char *const none[] = { NULL };
 	struct sandbox_options options = options_of(host, limits);
 
 	sandbox_context_accept_launch(limits->accept_launch);
-	sb->home = host->home;
-	sb->tmpdir = host->tmpdir;
-	sb->controllers = host->controllers;
-	sb->told_landlock_only = false;
-	sb->single_user = host->parent_death_signal;
-	sb->no_landlock = command_landlock_abi() == 0;
+	ceiling_clear(&sb->ceiling);
 	ceiling_init(&sb->ceiling, limits, host->home ? host->home : "/");
+	network_list_clear(&sb->everything);
 	if (!limits->network_host)
 		network_list_everything(&sb->everything, limits->network_allow);
 	/* What every control group counts needs no mention. */
 	sb->told = uncounted(sb) == 0;
 	sb->plain = limits->unsandboxed && !ceiling_has_bounds(&sb->ceiling) &&
 		    (sb->told || !limits->require_groups);
+	sandbox_pool_change(&sb->pool, &options);
+	sb->pool.own_ports = host->own_ports;
+	sb->pool.open_port = limits->open_port;
+}
+
+void
+sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
+    const struct sandbox_limits *limits)
+{
+	static char *const none[] = { NULL };
+	struct sandbox_options options = options_of(host, limits);
+
+	sb->home = host->home;
+	sb->tmpdir = host->tmpdir;
+	sb->controllers = host->controllers;
+	sb->told_landlock_only = false;
+	sb->single_user = host->parent_death_signal;
+	sb->no_landlock = command_landlock_abi() == 0;
 	sandbox_pool_init(&sb->pool, host->base, host->userns, &options,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
-	sb->pool.own_ports = host->own_ports;
-	sb->pool.open_port = limits->open_port;
+	sandboxes_limit(sb, host, limits);
 }
 
 bool

@@ -63,6 +63,10 @@ struct sandbox_host {
 void sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits);
 
+/* Other limits are in force for later requests. */
+void sandboxes_limit(struct sandboxes *sb, const struct sandbox_host *host,
+    const struct sandbox_limits *limits);
+
 /* What a request needs of a sandbox. */
 struct sandbox_request {
 	const struct sandbox_context *asked; /* NULL: it has no context */
