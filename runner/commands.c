@@ -554,7 +554,6 @@ commands_run(struct event_base *event_base, char **env)
 	    event_base, CONTROL_FD, EV_READ | EV_PERSIST, control_cb, NULL);
 
 	base = event_base;
-	loop_trust();
 	base_env = env;
 	if (control == NULL)
 		log_fatal("control channel: no event");
@@ -569,8 +568,7 @@ commands_run(struct event_base *event_base, char **env)
 	take_first();
 	heap_turn(); /* a spare runner may wait long for its next command */
 	for (;;) {
-		if (event_base_loop(base, EVLOOP_ONCE) < 0)
-			log_fatal("event loop failed");
+		loop_turn(base);
 		/* One write for everything composed in this turn. */
 		channel_flush(&session.client.channel);
 		session_finish_if_answered(&session);

@@ -127,25 +127,11 @@ parse_options(struct runner_options *o, int argc, char **argv)
 	return -1;
 }
 
-/*
- * There are few descriptors but many sessions: epoll without locks, and no
- * settings from the environment.
- */
 static struct event_base *
 make_event_base(void)
 {
-	struct event_config *c = event_config_new();
-	struct event_base *base;
+	struct event_base *base = loop_new();
 
-	if (c == NULL)
-		log_fatal("event configuration: out of memory");
-	event_config_set_flag(c, EVENT_BASE_FLAG_NOLOCK |
-				     EVENT_BASE_FLAG_IGNORE_ENV |
-				     EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-	base = event_base_new_with_config(c);
-	event_config_free(c);
-	if (base == NULL)
-		log_fatal("event base: out of memory");
 	loop_log(base);
 	return base;
 }

@@ -8,16 +8,38 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/time.h>
 
 #include "log.h"
 #include "util.h"
+
+#define POLL_STEP 64
+#define POLL_MS	  1000
+
+/*
+ * Set for good when the user had no watch left. The event is not lost: libevent
+ * keeps it, and tries again.
+ */
+static bool crowded;
+static int wake_fd = -1; /* ends a turn that waits already */
 
 static void
 on_message(int severity, const char *text)
 {
 	/* EPERM: a regular file, which needs no watching (epoll_ctl(2)). */
-	if (severity >= EVENT_LOG_WARN && errno != EPERM)
+	if (severity < EVENT_LOG_WARN || errno == EPERM)
+		return;
+	if (errno != ENOSPC || wake_fd < 0)
 		log_fatal("event loop: %s", text);
+	if (crowded)
+		return;
+	crowded = true;
+	log_warn(0, "event loop: this user watches as much with epoll as "
+		    "fs.epoll.max_user_watches permits; going on with poll");
+	if (eventfd_write(wake_fd, 1) < 0)
+		log_fatal_errno(-errno, "event loop");
 }
 
 void
@@ -25,6 +47,124 @@ loop_trust(void)
 {
 	event_set_log_callback(on_message);
 }
+
+/* --- one turn ----------------------------------------------------------- */
+
+static void
+woken_cb(evutil_socket_t fd, short what, void *arg)
+{
+}
+
+/* Without the list of changes event_add() fails for an event that is not
+ * watched, and forgets it. */
+struct event_base *
+loop_new(void)
+{
+	struct event_config *c = event_config_new();
+	struct event_base *base = NULL;
+
+	if (c != NULL &&
+	    event_config_set_flag(
+		c, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
+		       EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0)
+		base = event_base_new_with_config(c);
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (base == NULL || wake_fd < 0)
+		log_fatal("the event loop cannot be set up");
+	event_config_free(c);
+	loop_trust();
+	if (event_base_once(base, wake_fd, EV_READ, woken_cb, NULL, NULL) < 0)
+		log_fatal("event loop: out of memory");
+	/* Now it is known whether there is a watch for it. */
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	return base;
+}
+
+/* What a turn with poll(2) waits for. The arrays are kept for the next. */
+static struct {
+	struct pollfd *fds;
+	struct event **events;
+	size_t n, cap;
+	struct timeval end;
+	bool timed;
+} waiting;
+
+static int
+collect(const struct event_base *base, const struct event *ev, void *arg)
+{
+	struct timeval at;
+	int what = event_pending(ev, EV_READ | EV_WRITE | EV_TIMEOUT, &at);
+
+	if (what & EV_TIMEOUT &&
+	    (!waiting.timed || timercmp(&at, &waiting.end, <))) {
+		waiting.timed = true;
+		waiting.end = at;
+	}
+	if (!(what & (EV_READ | EV_WRITE)) || event_get_fd(ev) < 0)
+		return 0;
+	if (waiting.n == waiting.cap) {
+		waiting.cap += POLL_STEP;
+		waiting.fds = xreallocarray(
+		    waiting.fds, waiting.cap, sizeof(*waiting.fds));
+		waiting.events = xreallocarray(
+		    waiting.events, waiting.cap, sizeof(*waiting.events));
+	}
+	waiting.fds[waiting.n] = (struct pollfd){ .fd = event_get_fd(ev),
+		.events = (short)((what & EV_READ ? POLLIN : 0) |
+				  (what & EV_WRITE ? POLLOUT : 0)) };
+	/* libevent gives out as const what is the caller's own. */
+	waiting.events[waiting.n++] = (struct event *)ev;
+	return 0;
+}
+
+/* The time of day may change meanwhile, so that no wait is long. */
+static int
+time_left(struct event_base *base)
+{
+	struct timeval now, left;
+
+	if (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0)
+		return 0;
+	if (!waiting.timed || gettimeofday(&now, NULL) < 0)
+		return POLL_MS;
+	if (!timercmp(&now, &waiting.end, <))
+		return 0;
+	timersub(&waiting.end, &now, &left);
+	return left.tv_sec > 0 ? POLL_MS : (int)(left.tv_usec / 1000 + 1);
+}
+
+static void
+poll_turn(struct event_base *base)
+{
+	const short always = POLLHUP | POLLERR | POLLNVAL;
+
+	waiting.n = 0;
+	waiting.timed = false;
+	event_base_foreach_event(base, collect, NULL);
+	if (poll(waiting.fds, waiting.n, time_left(base)) < 0 && errno != EINTR)
+		log_fatal_errno(-errno, "event loop: poll");
+	for (size_t i = 0; i < waiting.n; i++) {
+		const struct pollfd *p = &waiting.fds[i];
+		int what = (p->revents & (POLLIN | always) ? EV_READ : 0) |
+			   (p->revents & (POLLOUT | always) ? EV_WRITE : 0);
+
+		what &= event_get_events(waiting.events[i]);
+		if (what != 0)
+			event_active(waiting.events[i], what, 1);
+	}
+}
+
+void
+loop_turn(struct event_base *base)
+{
+	if (crowded)
+		poll_turn(base);
+	if (event_base_loop(
+		base, EVLOOP_ONCE | (crowded ? EVLOOP_NONBLOCK : 0)) < 0)
+		log_fatal("event loop failed");
+}
+
+/* --- events ------------------------------------------------------------- */
 
 void
 loop_add(struct event *ev, const struct timeval *after)

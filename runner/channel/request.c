@@ -152,7 +152,6 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
     void (*drained)(void))
 {
 	log_set_label(label);
-	loop_trust();
 	prctl(PR_SET_DUMPABLE, 0);
 	answer_request = answer;
 	tell_drained = drained;
@@ -161,8 +160,7 @@ serve(struct event_base *base, const char *label, serve_fn *answer,
 	channel.tagged = channel.takes_fds = true;
 	heap_init(base);
 	while (!over) {
-		if (event_base_loop(base, EVLOOP_ONCE) < 0)
-			log_fatal("event loop failed");
+		loop_turn(base);
 		channel_flush(&channel);
 		heap_turn();
 	}

@@ -364,7 +364,6 @@ host_linux_open(struct event_base *base, int in_fd, int out_fd)
 {
 	int err;
 
-	loop_trust();
 	err = reaper_init(base, false, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the command's children");
@@ -396,8 +395,7 @@ host_run(const bool *finished)
 {
 	while (!*finished || (channel_is_open(&host.channel) &&
 				 !channel_drained(&host.channel))) {
-		if (event_base_loop(host.base, EVLOOP_ONCE) < 0)
-			log_fatal("event loop failed");
+		loop_turn(host.base);
 		channel_flush(&host.channel);
 	}
 }

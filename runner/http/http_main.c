@@ -8,6 +8,7 @@
 #include "crypto_memory.h"
 #include "http_exchange.h"
 #include "log.h"
+#include "loop.h"
 #include "own_ports.h"
 #include "request.h"
 #include "signals.h"
@@ -57,9 +58,9 @@ main(void)
 	signals_ignore_unused();
 	crypto_memory_init();
 	http_reach_init();
-	base = event_base_new();
-	if (base == NULL || init_curl() != CURLE_OK)
-		log_fatal("the event loop or curl cannot be set up");
+	base = loop_new();
+	if (init_curl() != CURLE_OK)
+		log_fatal("curl cannot be set up");
 	multi_init(base);
 	serve(base, "http", take, exchange_resume_all);
 	return 0;

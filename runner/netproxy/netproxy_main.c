@@ -88,14 +88,11 @@ main(void)
 	raise_descriptors();
 	load_resolver();
 	confine();
-	base = event_base_new();
-	if (base == NULL)
-		log_fatal("the event loop cannot be set up");
-	loop_trust();
+	base = loop_new();
 	proxy_dial_init(base);
 	proxy_client_init(base);
 	proxy_names_init(base);
 	netproxy_control_init(base);
-	event_base_dispatch(base);
-	log_fatal("the event loop failed");
+	for (;;)
+		loop_turn(base);
 }

@@ -5,10 +5,9 @@
 #include "slow_paths.h"
 
 #include <errno.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 
 #include "buf.h"
 #include "log.h"
-#include "loop.h"
 #include "util.h"
 
 /* Of the mount table. */
@@ -123,31 +121,26 @@ slow_mounts_clear(struct slow_mounts *m)
 
 static struct {
 	struct slow_mounts mounts;
-	struct event changed;
-	bool watched, known;
+	bool tried, known;
 	int fd;
 } table;
 
 static void
-changed_cb(evutil_socket_t fd, short what, void *arg)
+open_table(void)
 {
-	table.known = false;
+	table.tried = true;
+	table.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (table.fd < 0)
+		log_warn(-errno, "mount table: starts wait for file servers");
 }
 
-/* The table is always readable; each change is another edge. Its first event
- * comes without a change. */
-static void
-watch(struct event_base *base)
+/* Each change is told once (proc_pid_mounts(5)). */
+static bool
+has_changed(void)
 {
-	table.watched = true;
-	table.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	if (table.fd < 0) {
-		log_warn(-errno, "mount table: starts wait for file servers");
-		return;
-	}
-	event_assign(&table.changed, base, table.fd,
-	    EV_READ | EV_ET | EV_PERSIST, changed_cb, NULL);
-	loop_add(&table.changed, NULL);
+	struct pollfd change = { .fd = table.fd, .events = POLLPRI };
+
+	return poll(&change, 1, 0) != 0;
 }
 
 /* 0, or -errno. */
@@ -168,14 +161,14 @@ read_table(struct buf *b)
 }
 
 const struct slow_mounts *
-slow_paths_now(struct event_base *base)
+slow_paths_now(void)
 {
 	struct buf b;
 	int err;
 
-	if (!table.watched)
-		watch(base);
-	if (table.fd >= 0 && !table.known) {
+	if (!table.tried)
+		open_table();
+	if (table.fd >= 0 && (has_changed() || !table.known)) {
 		buf_init(&b, MOUNTINFO_MAX_BYTES);
 		err = read_table(&b);
 		if (err == 0)

@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct event_base;
-
 /* The mount points of such file systems. */
 struct slow_mounts {
 	char **points;
@@ -31,9 +29,8 @@ bool slow_mounts_have(const struct slow_mounts *m, const char *path);
  * the program has none. */
 bool slow_paths_interpreter(const char *program, char *path, size_t size);
 
-/* Returns the slow mount points that there are now, or NULL. The loop tells
- * when they change. */
-const struct slow_mounts *slow_paths_now(struct event_base *base);
+/* Returns the slow mount points that there are now, or NULL. */
+const struct slow_mounts *slow_paths_now(void);
 
 /*
  * Returns the slow paths that a start opens before its program runs: a vector

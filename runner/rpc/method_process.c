@@ -412,7 +412,7 @@ static char **
 find_slow(struct session *s, const struct process_start_params *p, char **envp,
     const struct sandbox_request *wanted)
 {
-	const struct slow_mounts *m = slow_paths_now(s->base);
+	const struct slow_mounts *m = slow_paths_now();
 	_cleanup_free_ char *program = NULL;
 	_cleanup_free_ char **candidates = NULL;
 	char **paths;

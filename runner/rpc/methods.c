@@ -124,7 +124,7 @@ static bool
 has_slow_policy(
     struct request *r, const struct rpc_method *m, struct rpc_message *msg)
 {
-	const struct slow_mounts *mounts = slow_paths_now(r->session->base);
+	const struct slow_mounts *mounts = slow_paths_now();
 	struct sandbox_request wanted;
 	char error[ARGS_ERROR_MAX];
 	union method_params p;

@@ -298,8 +298,7 @@ method_fs_watch(struct request *r, const union method_params *params)
 		return 0;
 	/* The kernel looks the path up, and would make the loop wait. */
 	if (!r->opened)
-		slow_paths_add(
-		    &r->slow, slow_paths_now(r->session->base), p->path.path);
+		slow_paths_add(&r->slow, slow_paths_now(), p->path.path);
 	if (r->slow != NULL)
 		return RPC_PENDING;
 	wd = inotify_add_watch(w->fd, p->path.path, EVENTS);
@@ -539,7 +538,7 @@ watch_all(struct watch *w, const struct watch_params *p)
 static void
 add_slow(struct request *r, const struct watch_params *p)
 {
-	const struct slow_mounts *m = slow_paths_now(r->session->base);
+	const struct slow_mounts *m = slow_paths_now();
 
 	if (!sandboxes_permit_none(&r->session->sandbox) ||
 	    p->missing_count > WATCH_PATHS_MAX)

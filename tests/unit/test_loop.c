@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * loop: what is not watched for ends the program, a file does not.
+ * loop: what is not watched for ends the program, a file does not, and where
+ * the user has no watch left the program goes on.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../torture/no_watches.h"
 #include "loop.h"
 #include "util.h"
 
@@ -146,6 +148,74 @@ test_no_memory(void **state)
 	assert_int_equal(WEXITSTATUS(status), 1);
 }
 
+static void
+read_cb(evutil_socket_t fd, short what, void *arg)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) == 1)
+		++*(unsigned *)arg;
+}
+
+/* Two descriptors, one of them watched before; a timer; one that may be
+ * written to; and one that is no longer wanted. */
+static void
+work_without_watches(bool from_the_start)
+{
+	struct event before, after, timer, out, gone;
+	unsigned bytes = 0, fired = 0, writable = 0, never = 0;
+	struct event_base *base;
+	int a[2], b[2];
+
+	if (pipe2(a, O_CLOEXEC) < 0 || pipe2(b, O_CLOEXEC) < 0)
+		_exit(7);
+	if (from_the_start && take_all_watches() < 0)
+		_exit(8);
+	base = loop_new();
+	event_assign(
+	    &before, base, a[0], EV_READ | EV_PERSIST, read_cb, &bytes);
+	loop_add(&before, NULL);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	if (!from_the_start && take_all_watches() < 0)
+		_exit(8);
+	event_assign(&after, base, b[0], EV_READ | EV_PERSIST, read_cb, &bytes);
+	loop_add(&after, NULL);
+	event_assign(&gone, base, b[0], EV_READ, count_cb, &never);
+	loop_add(&gone, NULL);
+	event_del(&gone);
+	if (write(b[1], "xy", 2) != 2 || write(a[1], "xy", 2) != 2)
+		_exit(7);
+	while (bytes < 4)
+		loop_turn(base);
+	event_assign(&timer, base, -1, 0, count_cb, &fired);
+	loop_add_ms(&timer, 1);
+	while (fired == 0)
+		loop_turn(base);
+	event_assign(&out, base, b[1], EV_WRITE, count_cb, &writable);
+	loop_add(&out, NULL);
+	close(a[1]); /* an end is an event, too */
+	while (writable == 0)
+		loop_turn(base);
+	_exit(bytes == 4 && fired == 1 && writable == 1 && never == 0 ? 0 : 6);
+}
+
+static void
+test_no_watch_left(void **state)
+{
+	for (int from_the_start = 0; from_the_start < 2; from_the_start++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(30);
+			work_without_watches(from_the_start == 1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
 int
 main(void)
 {
@@ -155,6 +225,7 @@ main(void)
 		cmocka_unit_test(test_a_pipe),
 		cmocka_unit_test(test_watching),
 		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_no_watch_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
