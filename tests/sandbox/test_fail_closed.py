@@ -54,6 +54,7 @@ COLD = [
     ("chdir", "\"/\"", "refused"),
     ("prlimit64", "0, RLIMIT_CORE", "refused"),
     ("prlimit64", "0, RLIMIT_MSGQUEUE", "refused"),
+    ("prlimit64", "0, RLIMIT_SIGPENDING, {", "refused"),
     ("prlimit64", "0, RLIMIT_FSIZE, {", "refused"),
     ("prctl", "PR_CAPBSET_READ, CAP_CHOWN", "refused"),
     ("prctl", "PR_CAPBSET_DROP, CAP_CHOWN", "refused"),

@@ -8,6 +8,7 @@ import hashlib
 import http.server
 import os
 import pathlib
+import resource
 import shutil
 import socket
 import threading
@@ -372,6 +373,44 @@ def test_inotify_is_left_for_others(session, place):
         assert session.call("fs/watchMissing", {"watchId": 1, "missing": [uri(place / "none")]})["watching"]
     finally:
         session.request("process/terminate", {"processId": id})
+
+
+TAKE_SIGNALS = """
+import ctypes, os, resource, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+taken = 0
+while libc.sigqueue(os.getpid(), 40, None) == 0:
+    taken += 1
+print(taken, ctypes.get_errno(), *resource.getrlimit(resource.RLIMIT_MSGQUEUE), flush=True)
+sys.stdin.read()
+"""
+MAKE_TIMER = """
+import ctypes
+timer, libc = ctypes.c_void_p(), ctypes.CDLL(None, use_errno=True)
+print([libc.timer_create(1, None, ctypes.byref(timer)) for _ in range(10)])
+"""
+
+
+def test_signals_that_wait_are_left_for_others(session, place, user):
+    """So does it with signals and timers: sandboxes get a quarter, and other programs of the user make timers meanwhile.
+    There are no message queues."""
+    shell = Shell(session, managed(READ_ALL), place)
+    most = int(shell("ulimit -Hi"))
+    id = shell.start(f"exec /usr/bin/python3 -c '{TAKE_SIGNALS}'", pipeStdin=True)
+    session.wait(lambda: b"\n" in session.output(id), what="an end of signals")
+    taken, errno, *queues = map(int, session.output(id).split())
+    assert 0 < taken <= most and errno == 11 and queues == [0, 0], (taken, errno, queues)
+    assert most <= resource.getrlimit(resource.RLIMIT_SIGPENDING)[1] // 4 + 1
+    try:
+        assert direct(user, ["/usr/bin/python3", "-c", MAKE_TIMER], place).stdout == f"{[0] * 10}\n".encode()
+    finally:
+        session.request("process/terminate", {"processId": id})
+
+
+def test_half_of_the_inotify_watches_are_left(session, place):
+    most = int(pathlib.Path("/proc/sys/fs/inotify/max_user_watches").read_text())
+    assert int(Shell(session, managed(READ_ALL), place)("cat /proc/sys/user/max_inotify_watches")) == most // 2
 
 
 TRACE_OTHERS = """

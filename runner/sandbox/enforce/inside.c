@@ -45,6 +45,9 @@
 /* The kernel's default for everybody since Linux 5.16. */
 #define MEMLOCK_BYTES (8u << 20)
 
+/* As that of inotify instances (sandbox_main.c). */
+#define PENDING_PART 4
+
 /* --- once, in the sandbox ----------------------------------------------- */
 
 static int
@@ -73,6 +76,23 @@ lower_limit(__rlimit_resource_t what, uint64_t value)
 	return setrlimit(what, &have) < 0 ? -errno : 0;
 }
 
+/*
+ * The kernel counts signals that wait, and timers, for each user, and in each
+ * user namespace again: sandboxes get a part of what their user may have.
+ */
+static int
+limit_pending_signals(void)
+{
+	struct rlimit have;
+
+	if (getrlimit(RLIMIT_SIGPENDING, &have) < 0)
+		return -errno;
+	return have.rlim_max == RLIM_INFINITY
+		   ? 0
+		   : lower_limit(
+			 RLIMIT_SIGPENDING, have.rlim_max / PENDING_PART + 1);
+}
+
 static int
 set_limits(const struct sandbox_options *o)
 {
@@ -80,6 +100,8 @@ set_limits(const struct sandbox_options *o)
 
 	if (err == 0)
 		err = set_limit(RLIMIT_MSGQUEUE, 0);
+	if (err == 0)
+		err = limit_pending_signals();
 	if (err == 0)
 		err = set_limit(RLIMIT_NICE, 0);
 	if (err == 0)
