@@ -233,6 +233,7 @@ struct execd_process {
 	struct execd_process_events events;
 	void *arg;
 	bool started; /* the server has it */
+	bool pulls;   /* its output waits until it is read */
 	bool ended;   /* closed or failed: no event follows */
 	bool exited;
 	struct execd_exit read_exit; /* what process/read reported */

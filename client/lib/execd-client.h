@@ -320,6 +320,9 @@ struct execd_start {
 	const void *modes;
 	size_t modes_len;
 	uint64_t timeout_ms; /* 0: none; needs the server's support */
+	/* Its output waits while there is no connection, however long, so that
+	 * none is lost. A server that cannot do that keeps the newest. */
+	bool wait_output;
 	const char *sandbox; /* JSON text of a sandbox context; NULL: none */
 	/* The patterns of hosts that are all of the network the command has,
 	 * ends with NULL; NULL: as the sandbox says. Needs the server's

@@ -250,6 +250,8 @@ process_notification(struct execd_client *c, const struct rpc_message *m)
 
 /* --- What is missing ---------------------------------------------------- */
 
+static void read_answered(void *arg, const struct execd_answer *a);
+
 static void
 release_held(struct execd_process *p)
 {
@@ -264,6 +266,30 @@ release_held(struct execd_process *p)
 		/* If another number is missing, take_event() starts to read it
 		 * and the rest stays held. */
 	}
+}
+
+/* Output that waits is asked for again and again; each request tells the server
+ * what has come. */
+static void
+ask_after(struct execd_process *p, uint64_t seq)
+{
+	struct json_text t;
+
+	p->reading = true;
+	process_begin(p, &t);
+	json_key_u64(&t.w, "afterSeq", seq);
+	if (p->pulls)
+		json_key_u64(&t.w, "waitMs", UINT64_MAX);
+	calls_send(p, "process/read", &t, read_answered, p);
+}
+
+static void
+go_on(struct execd_process *p)
+{
+	if (p->pulls && !p->ended)
+		process_read(p);
+	else
+		release_held(p);
 }
 
 /* Counts the lost events: the numbers below `next` that are neither in chunks
@@ -363,7 +389,7 @@ hand_out_end(struct execd_process *p, const struct json_value *details)
 	if (!p->ended && p->read_closed)
 		hand_out(p, &closed);
 	if (!p->ended)
-		release_held(p);
+		go_on(p);
 }
 
 static void
@@ -416,6 +442,11 @@ take_result(struct execd_process *p, const struct json_value *result)
 		    "the server's answer to process/read has no nextSeq");
 		return;
 	}
+	/* The server sends what follows while this is handed out. */
+	if (p->pulls && !execd_json_bool(json_get(result, "exited"), false)) {
+		ask_after(p, next - 1);
+		wire_flush(p->client);
+	}
 	gap = find_gap(p, result, next);
 	hand_out_chunks(p, json_get(result, "chunks"), &gap);
 	if (!p->ended && next - 1 > p->last)
@@ -427,7 +458,7 @@ take_result(struct execd_process *p, const struct json_value *result)
 	if (execd_json_bool(json_get(result, "exited"), false))
 		take_end(p, result);
 	else
-		release_held(p);
+		go_on(p);
 }
 
 static void
@@ -451,15 +482,9 @@ read_answered(void *arg, const struct execd_answer *a)
 void
 process_read(struct execd_process *p)
 {
-	struct json_text t;
-
 	/* A read that is under way is sent again after a resume. */
-	if (p->reading)
-		return;
-	p->reading = true;
-	process_begin(p, &t);
-	json_key_u64(&t.w, "afterSeq", p->last);
-	calls_send(p, "process/read", &t, read_answered, p);
+	if (!p->reading)
+		ask_after(p, p->last);
 }
 
 /* --- All of them -------------------------------------------------------- */

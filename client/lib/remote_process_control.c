@@ -237,6 +237,8 @@ start_answered(void *arg, const struct execd_answer *a)
 		return;
 	}
 	p->started = true;
+	if (p->pulls)
+		process_read(p);
 	type = json_get(a->result, "sandboxType");
 	if (type != NULL && type->type == JSON_STRING)
 		name = xstrndup(type->text.ptr, type->text.len);
@@ -264,6 +266,11 @@ send_start(struct execd_process *p, const struct execd_start *s)
 		json_key_cstring(&t.w, "startId", p->id);
 	if (s->timeout_ms != 0)
 		json_key_u64(&t.w, "timeoutMs", s->timeout_ms);
+	if (p->pulls) {
+		json_key_begin(&t.w, "retention", '{');
+		json_key_bool(&t.w, "wait", true);
+		json_end(&t.w, '}');
+	}
 	if (s->sandbox != NULL) {
 		json_key(&t.w, "sandbox");
 		json_raw(&t.w, s->sandbox, strlen(s->sandbox));
@@ -294,6 +301,8 @@ execd_process_start(struct execd_client *c, const struct execd_start *start,
 	*out = process_new(c,
 	    xasprintf("%s-%llu", c->nonce, (unsigned long long)c->next_id),
 	    events, arg);
+	(*out)->pulls =
+	    start->wait_output && execd_client_can(c, CAN_RETENTION_WAIT);
 	send_start(*out, start);
 	return 0;
 }

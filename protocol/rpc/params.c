@@ -91,8 +91,11 @@ decode_retention(
 	args_init(&in, a->doc, v, "Retention");
 	r->head_bytes = args_opt_u64(&in, "headBytes", 0);
 	r->has_tail = args_opt_number(&in, "tailBytes", &r->tail_bytes);
+	r->wait = args_opt_bool(&in, "wait", false);
 	if (args_end(&in) < 0)
 		args_fail(a, "%s", in.error);
+	else if (r->wait && (r->head_bytes > 0 || r->has_tail))
+		args_fail(a, "wait excludes headBytes and tailBytes");
 }
 
 /* Members that only execd has. */

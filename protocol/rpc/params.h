@@ -97,6 +97,8 @@ struct process_start_params {
 		uint64_t head_bytes;
 		bool has_tail;	     /* false: the rest of the server's limit */
 		uint64_t tail_bytes; /* the newest output */
+		/* nothing is dropped: output waits until it is read */
+		bool wait;
 	} retention;
 	bool has_sandbox;
 	struct sandbox_context sandbox;

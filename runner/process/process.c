@@ -117,9 +117,8 @@ clear_running_deadline(struct process *p)
 
 /* --- its streams and its end -------------------------------------------- */
 
-/* One read; also the longest chunk. */
-#define READ_BYTES (64u << 10)
-static heap_aligned uint8_t scratch[READ_BYTES];
+/* One read is one chunk. */
+static heap_aligned uint8_t scratch[CHUNK_MAX_BYTES];
 
 /*
  * Limits what is read from a terminal before exited is reported. A terminal
@@ -177,7 +176,7 @@ read_what_is_there(struct process_stream *s, size_t max)
 		more = read(s->fd, scratch + at, max - at);
 		at += more > 0 ? (size_t)more : 0;
 	}
-	if (n == READ_BYTES)
+	if (n == CHUNK_MAX_BYTES)
 		wide_pipe_note_full(&s->wide, s->fd);
 	return n > 0 ? (ssize_t)at : n;
 }
@@ -211,13 +210,21 @@ stream_read(struct process_stream *s)
 	return 1;
 }
 
+/* What was ended ends even if nobody reads what it wrote. */
+static bool
+must_wait(struct process *p)
+{
+	return (!p->terminated && process_state_is_full(&p->state)) ||
+	       p->observer->congested(p);
+}
+
 static void
 stream_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct process_stream *s = arg;
 	struct process *p = s->process;
 
-	if (p->observer->congested(p)) {
+	if (must_wait(p)) {
 		pause_reading(p);
 		return;
 	}
@@ -259,7 +266,7 @@ drain(struct process *p)
 		struct process_stream *s = &p->streams[i];
 
 		while (s->fd >= 0 && s->drain_bytes > 0) {
-			if (p->observer->congested(p))
+			if (must_wait(p))
 				return false;
 			if (stream_read(s) <= 0)
 				s->drain_bytes = 0;

@@ -87,7 +87,7 @@ struct process {
 	bool terminated; /* by us; nothing is waited for */
 	bool reaped;
 	uint64_t reaped_at; /* as in struct process_tree */
-	bool paused;	    /* congested, until process_resume() */
+	bool paused;	    /* must wait, until process_resume() */
 	int wait_status;    /* valid once reaped */
 	struct rusage usage;
 	struct event deadline;
@@ -114,7 +114,7 @@ int process_start(struct process *p, struct event_base *base,
     const struct process_observer *observer, void *owner, const char **step,
     bool *enforcing);
 
-/* Resumes reading: the client keeps up again. */
+/* Resumes reading: the client keeps up again, or has taken output. */
 void process_resume(struct process *p);
 
 /* Adds text of ours to its standard error or its terminal. */

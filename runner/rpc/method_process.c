@@ -78,7 +78,10 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 	if (s->config.command_deadline_ms > 0)
 		process_set_timeout(&sp->process, s->base,
 		    s->config.command_deadline_ms, DEADLINE_COMMAND);
-	if (p->has_retention)
+	if (p->has_retention && keep->wait)
+		process_state_wait(
+		    &sp->process.state, s->config.retention_bytes);
+	else if (p->has_retention)
 		process_state_keep(&sp->process.state, keep->head_bytes,
 		    keep->has_tail
 			? keep->tail_bytes
@@ -577,6 +580,10 @@ method_process_read(struct request *r, const union method_params *params)
 
 	if (sp == NULL)
 		return 0;
+	if (!r->client->watching) {
+		process_state_taken(&sp->process.state, p->after_seq);
+		process_resume(&sp->process);
+	}
 	if (p->wait_ms == 0 || r->client->input_ended ||
 	    process_state_has_news(&sp->process.state, p->after_seq)) {
 		waiter_reply(r->channel, sp, &r->id, &query);

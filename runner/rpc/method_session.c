@@ -57,6 +57,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"processExitDetails",
 		"processOutputGaps",
 		"processRetention",
+		"processRetentionWait",
 		"processStartId",
 		"fsMove",
 		"fsMoveKeep",

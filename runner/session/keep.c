@@ -88,7 +88,7 @@ keep_look(struct session *s)
 bool
 keep_remembers(const struct session *s)
 {
-	return s->keep.max_ms > 0 && !channel_is_open(&s->client.channel);
+	return !channel_is_open(&s->client.channel);
 }
 
 /* Processes without a client that could ask for them are forgotten as always.
@@ -99,8 +99,6 @@ keep_attached(struct session *s)
 	int64_t until = now_ms() + s->config.closed_ttl_ms;
 	struct session_process *p;
 
-	if (s->keep.max_ms == 0)
-		return;
 	TAILQ_FOREACH (p, &s->closed, closed_link)
 		if (!p->orphaned && p->forget_ms < until)
 			p->forget_ms = until;

@@ -733,14 +733,19 @@ tell_all(struct session_process *p, const struct process_event *e)
 	waiter_wake(p);
 }
 
+/* Output that waits is read; the client would get it twice. */
 static void
 on_output(struct process *process, uint64_t seq, enum stream stream,
     const void *data, size_t len)
 {
 	struct process_event e = { EVENT_OUTPUT, seq, stream, data, len };
+	struct session_process *p = process->owner;
 
-	session_note_output(process->owner, data, len);
-	tell_all(process->owner, &e);
+	session_note_output(p, data, len);
+	if (process->state.wait_bytes == 0 && session_is_told(p))
+		session_tell(&p->session->client, p, &e);
+	watchers_tell(p, &e);
+	waiter_wake(p);
 }
 
 static void

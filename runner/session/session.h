@@ -311,8 +311,8 @@ void keep_look(struct session *s);
 /* Tells a new broker what was granted. */
 void keep_report(const struct session *s);
 
-/* What a kept session remembers of its closed processes waits for its client:
- * the first tells whether it waits, the second begins their time again. */
+/* What a session remembers of its closed processes waits for its client: the
+ * first tells whether it waits, the second begins their time again. */
 bool keep_remembers(const struct session *s);
 void keep_attached(struct session *s);
 

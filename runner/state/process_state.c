@@ -16,7 +16,7 @@
  * Room for two chunks of the maximal length with their records. With room for
  * one, a block could waste half of its memory.
  */
-#define BLOCK_MAX_BYTES (2 * ((64u << 10) + sizeof(struct record)))
+#define BLOCK_MAX_BYTES (2 * (CHUNK_MAX_BYTES + sizeof(struct record)))
 
 struct retention_block {
 	TAILQ_ENTRY(retention_block) link; /* retention.blocks */
@@ -203,6 +203,35 @@ process_state_keep(
 {
 	retention_init(&s->head, head_bytes);
 	retention_init(&s->tail, tail_bytes);
+}
+
+void
+process_state_wait(struct process_state *s, size_t wait_bytes)
+{
+	process_state_keep(s, 0, SIZE_MAX);
+	s->wait_bytes = wait_bytes;
+}
+
+/* A single chunk is always permitted. */
+bool
+process_state_is_full(const struct process_state *s)
+{
+	return s->wait_bytes > 0 && s->tail.bytes > 0 &&
+	       s->tail.bytes + CHUNK_MAX_BYTES > s->wait_bytes;
+}
+
+/* What was taken counts as dropped, so that another reader sees the gap. */
+void
+process_state_taken(struct process_state *s, uint64_t seq)
+{
+	struct retention_chunk oldest;
+	struct retention_cursor c;
+
+	while (s->wait_bytes > 0 &&
+	       (c = retention_first(&s->tail),
+		   retention_next(&s->tail, &c, &oldest)) &&
+	       oldest.seq <= seq)
+		drop_oldest(&s->tail);
 }
 
 size_t

@@ -18,6 +18,8 @@
 enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_PTY };
 #define STREAM_COUNT 3
 
+#define CHUNK_MAX_BYTES (64u << 10) /* of output that a process writes */
+
 /* Returns "stdout", "stderr" or "pty". */
 const char *stream_name(enum stream stream);
 
@@ -73,6 +75,8 @@ struct process_state {
 	struct retention head; /* the first output; kept until closed */
 	struct retention tail; /* the newest output */
 	uint64_t head_seq;     /* last chunk of the head; 0: none */
+	/* output waits while so much was not taken; 0: the oldest is dropped */
+	size_t wait_bytes;
 	bool exited;
 	bool closed;
 	int exit_code; /* valid once exited */
@@ -103,6 +107,18 @@ void process_state_clear(struct process_state *s);
  */
 void process_state_keep(
     struct process_state *s, size_t head_bytes, size_t tail_bytes);
+
+/*
+ * To be called before there is any output. Nothing is dropped before it was
+ * taken; the process waits while the next chunk could exceed wait_bytes.
+ */
+void process_state_wait(struct process_state *s, size_t wait_bytes);
+bool process_state_is_full(const struct process_state *s);
+/*
+ * The client has everything up to this number. Does nothing without
+ * process_state_wait().
+ */
+void process_state_taken(struct process_state *s, uint64_t seq);
 
 /*
  * Returns the maximal length of the next chunk, so that the head is filled

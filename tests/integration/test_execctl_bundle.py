@@ -56,7 +56,8 @@ def content(root):
 def streamed(ctl, *arguments, code=0):
     """Copies, and is sure that it went as one stream."""
     r = ctl("--verbose", "cp", *arguments)
-    assert r.code == code and "stream" in r.err and "file by file" not in r.err, r
+    assert r.code == code and "stream" in r.err, r
+    assert "file by file" not in r.err and "did not come" not in r.err, r
     return r
 
 
@@ -269,6 +270,23 @@ def test_a_stream_survives_cuts(proxy, directory, here, there):
         streamed(ctl, "-r", *((f"{here}/tree/.", f":{target}") if up else (f":{here}/tree/.", target)))
         assert proxy.cuts == cuts + 3
         assert content(target) == content(here / "tree") and left(there) == []
+
+
+def test_a_cut_loses_nothing_however_little_is_kept(configured, directory, user, here):
+    """While the connection is away tar there waits."""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
+                   f"[identity any]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\n"
+                   f"[limits]\nretention = 64K\n")
+    make_many(here / "tree", 1500)
+    size = sum(p.stat().st_size for p in here.rglob("f*"))
+    p = Proxy(s.url)
+    try:
+        p.cut_at = [size * k // 5 for k in (1, 2, 3, 4)]
+        streamed(Execctl(directory, p.url), "-r", f":{here}/tree", directory / "back")
+        assert p.cuts == 4
+    finally:
+        p.close()
+    assert content(directory / "back") == content(here / "tree") and left(directory) == []
 
 
 def test_a_connection_that_is_lost_for_good(proxy, directory, here, there):

@@ -130,6 +130,77 @@ def test_gaps_while_nobody_is_attached(spawn, directory):
     assert joined(r).endswith(b"done\n")
 
 
+def read_all(client, id, after=0):
+    """Takes all of its output until it is closed."""
+    got = b""
+    while True:
+        r = read(client, id, afterSeq=after, waitMs=2**64 - 1)
+        assert "gap" not in r
+        got += joined(r)
+        after = r["nextSeq"] - 1
+        if r["closed"]:
+            return got
+
+
+def test_output_that_waits_is_not_lost(spawn, directory):
+    """However long nobody reads, and whatever is retained. It comes only to who asks for it."""
+    s = spawn("--retention", "100K")
+    c = s.ready()
+    fifo = directory / "fifo"
+    os.mkfifo(fifo)
+    c.sh("a", f"seq -f %09.0f 0 299999; exec <{fifo}; exit 7", retention={"wait": True})
+    c.drop()
+    s.wait_log("detached")
+    c = s.ready(resumeSessionId=c.session_id)
+    assert c.call("process/wait", {"processId": "a", "timeoutMs": 0})["bytesWritten"] <= 100 << 10
+    first = read(c, "a", waitMs=2**64 - 1)
+    got, after = joined(first), first["nextSeq"] - 1
+    assert "gap" not in read(c, "a"), "it was not taken yet"
+    while len(got) < 2_000_000:
+        r = read(c, "a", afterSeq=after, waitMs=2**64 - 1)
+        assert "gap" not in r and len(joined(r)) <= 100 << 10
+        got, after = got + joined(r), r["nextSeq"] - 1
+    assert read(c, "a")["gap"]["bytes"] > 0, "what was taken is gone, and that is told"
+    os.close(os.open(fifo, os.O_WRONLY))
+    assert got + read_all(c, "a", after) == numbers(300000)
+    assert c.output("a") == b"" and c.exited("a")["exitCode"] == 7
+
+
+def test_output_that_waits_does_not_hold_up_an_end(client):
+    start = {"retention": {"wait": True}}
+    client.sh("a", "seq -f %09.0f 0 299999", **start)
+    client.terminate("a")
+    assert client.finished("a").code == 137
+    client.sh("b", "seq -f %09.0f 0 299999", timeoutMs=100, **start)
+    assert client.finished("b").code == 137
+    assert client.start("c", ["true"], retention={"wait": True, "headBytes": 1})["error"] == \
+        {"code": -32602, "message": "wait excludes headBytes and tailBytes"}
+
+
+def test_who_watches_takes_nothing(spawn):
+    s = spawn()
+    c = s.ready()
+    c.sh("a", "seq -f %09.0f 0 299999", retention={"wait": True})
+    watcher = s.ready(watchSessionId=c.session_id)
+    last = read(watcher, "a", waitMs=2**64 - 1)["nextSeq"] - 1
+    read(watcher, "a", afterSeq=last)
+    assert read_all(c, "a") == numbers(300000)
+
+
+def test_what_has_ended_is_remembered_until_the_client_is_back(spawn):
+    s = spawn("--closed-ttl", "300ms")
+    c, other = s.ready(), s.ready()
+    c.run_sh("a", "echo done; exit 3")
+    c.drop()
+    s.wait_log(f"session {c.session_id[:8]}: detached")
+    other.run_sh("a", "true")
+    poll(lambda: "error" in other.request("process/read", {"processId": "a"}), what="end of closed-ttl")
+    c = s.ready(resumeSessionId=c.session_id)
+    r = read(c, "a")
+    assert joined(r) == b"done\n" and r["exitCode"] == 3
+    poll(lambda: "error" in c.request("process/read", {"processId": "a"}), what="end of closed-ttl with a client")
+
+
 def test_retention_has_the_servers_limit(spawn, client):
     for keep in ({"headBytes": 1 << 20, "tailBytes": 1}, {"headBytes": (1 << 20) + 1}, {"tailBytes": 2**64 - 1},
                  {"headBytes": 2**64 - 1, "tailBytes": 2**64 - 1}):

@@ -95,6 +95,8 @@ show_retention(struct json_writer *w, const union method_params *p)
 	json_u64(w, s->retention.head_bytes);
 	if (s->retention.has_tail)
 		json_u64(w, s->retention.tail_bytes);
+	if (s->retention.wait)
+		json_cstring(w, "wait");
 }
 
 static void
@@ -223,6 +225,9 @@ static const struct value_row value_rows[] = {
 	    START("true", ",\"retention\":{\"headBytes\":18446744073709551615,"
 			  "\"tailBytes\":0}"),
 	    "[true,18446744073709551615,0]" },
+	{ "process/start", show_retention,
+	    START("true", ",\"retention\":{\"wait\":true,\"headBytes\":0}"),
+	    "[true,0,\"wait\"]" },
 	{ "initialize", show_initial_keep,
 	    "{\"clientName\":\"\",\"sessionKeep\":null}", "[false,0,false]" },
 	{ "initialize", show_initial_keep,
@@ -365,6 +370,11 @@ static const struct error_row {
 	{ "process/start",
 	    START("true", ",\"retention\":{\"tailBytes\":\"1\"}"),
 	    "invalid type: string \"1\", expected u64" },
+	{ "process/start", START("true", ",\"retention\":{\"wait\":1}"),
+	    "invalid type: number, expected a boolean" },
+	{ "process/start",
+	    START("true", ",\"retention\":{\"wait\":true,\"tailBytes\":0}"),
+	    "wait excludes headBytes and tailBytes" },
 	{ "process/list", "7", "invalid type: number, expected struct " },
 	{ "process/list", "[]", "invalid type: sequence, expected struct " },
 	{ "process/list", "{\"after\":-1}", "invalid number" },

@@ -321,6 +321,46 @@ test_dropped(void **state)
 	}
 }
 
+/* Nothing is dropped before it was taken, also beyond the limit. */
+static void
+test_output_that_waits(void **state)
+{
+	static char chunk[CHUNK_MAX_BYTES];
+	struct process_state s;
+	struct seen seen;
+	uint64_t next;
+
+	process_state_init(&s, 1000);
+	process_state_taken(&s, 9);
+	process_state_wait(&s, 2 * sizeof(chunk));
+	assert_false(process_state_is_full(&s));
+	for (uint64_t i = 1; i <= 3; i++) {
+		process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
+		assert_int_equal(process_state_is_full(&s), i > 1);
+	}
+	process_state_taken(&s, 0);
+	assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).n, 3);
+	process_state_taken(&s, 1);
+	assert_true(process_state_is_full(&s));
+	process_state_taken(&s, 2);
+	assert_false(process_state_is_full(&s));
+	seen = read_all(&s, 2, UINT64_MAX, &next);
+	assert_int_equal(seen.n, 1);
+	assert_false(seen.crosses);
+	assert_true(read_all(&s, 1, UINT64_MAX, &next).crosses);
+	process_state_taken(&s, UINT64_MAX);
+	assert_int_equal(s.tail.bytes, 0);
+	process_state_clear(&s);
+
+	/* A limit below one chunk lets chunks through one by one. */
+	process_state_init(&s, 1000);
+	process_state_wait(&s, 1);
+	assert_false(process_state_is_full(&s));
+	process_state_output(&s, STREAM_STDOUT, "a", 1);
+	assert_true(process_state_is_full(&s));
+	process_state_clear(&s);
+}
+
 int
 main(void)
 {
@@ -335,6 +375,7 @@ main(void)
 		cmocka_unit_test(test_gap_is_told_where_it_is),
 		cmocka_unit_test(test_no_gap),
 		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_output_that_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,6 +147,7 @@ tar_process_start(struct tar_process *t, const char *directory,
 		.cwd = directory,
 		.env = env,
 		.pipe_stdin = true,
+		.wait_output = true,
 		.sandbox = files_sandbox_text(),
 	};
 	size_t n = 0;
