@@ -234,17 +234,13 @@ replace_file(int in, const char *temporary, const char *path,
 }
 
 int
-file_replace(const char *temporary, const char *path, int mode, bool sets,
-    const char **unkept)
+file_replace(int in, const char *temporary, const char *path, int mode,
+    bool sets, const char **unkept)
 {
-	_cleanup_close_ int in =
-	    open(temporary, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat old;
 	bool there = lstat(path, &old) == 0;
 
 	*unkept = NULL;
-	if (in < 0)
-		return -errno;
 	if (there && S_ISREG(old.st_mode))
 		return replace_file(in, temporary, path, &old,
 		    (sets ? (mode_t)mode : old.st_mode) & PERMISSIONS, unkept);

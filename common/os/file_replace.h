@@ -13,20 +13,20 @@
 #define FILE_NO_MODE (-1)
 
 /*
- * Renames the file `temporary` to `path`, in the same file system. If there is
- * a file of that name, its owner and group are given to the new one. If they
- * cannot be, or if the old file has other names, an access control list or
- * extended attributes, the content is copied into it instead, and `temporary`
- * is removed. A link is replaced.
+ * Renames the file `temporary`, which is open for reading as `in`, to `path`,
+ * in the same file system. If there is a file of that name, its owner and group
+ * are given to the new one. If they cannot be, or if the old file has other
+ * names, an access control list or extended attributes, the content is copied
+ * into it instead, and `temporary` is removed. A link is replaced.
  *
  * mode: the permission bits that a new file gets; FILE_NO_MODE: it has them
  * already. `sets` gives them to a file that is replaced, too.
  * *unkept is a constant text that says what could not be kept; NULL: nothing.
  * Returns 0, -ENOTSUP if there is neither a file nor a link nor a directory, or
- * -errno of open(2), fchmod(2) or rename(2); then the old file is what it was.
+ * -errno of fchmod(2) or rename(2); then the old file is what it was.
  */
-int file_replace(const char *temporary, const char *path, int mode, bool sets,
-    const char **unkept);
+int file_replace(int in, const char *temporary, const char *path, int mode,
+    bool sets, const char **unkept);
 
 /* Tells whether the file has an access control list or extended attributes
  * besides those of the system. fd may be -1: then `path` is followed. */

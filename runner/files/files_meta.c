@@ -284,12 +284,12 @@ static bool
 read_entry(int dir_fd, const char *name, const struct fs_params *p,
     struct stat *st, struct stat *link)
 {
-	if (fstatat(dir_fd, name, st, 0) == 0)
-		return !p->details ||
-		       fstatat(dir_fd, name, link, AT_SYMLINK_NOFOLLOW) == 0;
-	if (!p->details || fstatat(dir_fd, name, link, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!p->details)
+		return fstatat(dir_fd, name, st, 0) == 0;
+	if (fstatat(dir_fd, name, link, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	*st = *link;
+	if (!S_ISLNK(link->st_mode) || fstatat(dir_fd, name, st, 0) < 0)
+		*st = *link;
 	return true;
 }
 
@@ -383,11 +383,14 @@ is_special(const char *path)
 static int
 move_keeping(struct request *r, const struct fs_params *p)
 {
+	_cleanup_close_ int in =
+	    open(p->path.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	bool sets = p->mode <= FILE_MODE_MAX;
 	struct json_writer w;
 	const char *unkept;
-	int err = file_replace(p->path.path, p->destination.path,
-	    sets ? p->mode : FILE_NO_MODE, sets, &unkept);
+	int err = in < 0 ? -errno
+			 : file_replace(in, p->path.path, p->destination.path,
+			       sets ? p->mode : FILE_NO_MODE, sets, &unkept);
 
 	if (err < 0)
 		return reply_file_error(r, err);

@@ -35,8 +35,7 @@ copy_show(struct copy *c)
 {
 	int64_t now = now_ms();
 
-	if (c->ctl->quiet || c->ctl->json || !isatty(STDERR_FILENO) ||
-	    now - c->shown_ms < SHOW_MS)
+	if (!c->shows || now - c->shown_ms < SHOW_MS)
 		return;
 	c->shown_ms = now;
 	c->showing = true;
@@ -174,6 +173,7 @@ copy_begin(struct copy *c)
 	TAILQ_INIT(&c->late);
 	c->umask = umask(0);
 	umask(c->umask);
+	c->shows = !c->ctl->quiet && !c->ctl->json && isatty(STDERR_FILENO);
 	signals.ready = signal_ready;
 	signals.arg = c;
 	return signals_watch(c->ctl, &signals, &set);

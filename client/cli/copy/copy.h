@@ -48,6 +48,7 @@ struct copy {
 	bool stop;    /* nothing more can succeed */
 	bool in_tree; /* what is copied now belongs to a directory */
 	struct unbundle *unbundle; /* takes small files; NULL: nobody */
+	bool shows;		   /* there is a screen */
 	int64_t shown_ms;
 	bool showing; /* progress is on the screen */
 };
@@ -166,6 +167,8 @@ struct copy_item {
 	bool keeps;	    /* fs/move keeps what is there besides content */
 	bool hidden;	    /* it has mode 0600 until it is complete */
 	char *temporary;    /* its name until it is complete; owned */
+	bool named;	    /* that is its own name already */
+	bool replaces;	    /* something has its name */
 	char *final;	  /* then an upload's name: `to` without links; owned */
 	uint64_t counted; /* its part of copy.bytes */
 	bool ends_in_hole; /* the file here, which has yet to get its size */
@@ -182,12 +185,13 @@ void copy_item_free(struct copy_item *i);
  * file its own name in one step. The caller frees it. */
 char *temporary_beside(const char *path);
 
-/* Begins a file here, under its temporary name. Returns NULL after a failure
+/* Begins a file here, under its temporary name; if all of its content is there
+ * already, and nothing has its name, under that. Returns NULL after a failure
  * that was reported. The next function writes to it, and returns 0 or -errno.
  * The last one gives it its name, unless code is another one than 0, and frees
  * it. */
 struct copy_item *copy_item_local(struct copy *c, const char *from,
-    const char *to, const struct facts *facts);
+    const char *to, const struct facts *facts, bool whole);
 int copy_item_write(void *item, const void *data, size_t len);
 void copy_item_written(void *item, int code, const char *message);
 

@@ -304,13 +304,16 @@ temporary_beside(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	int length = slash ? (int)(slash - path) + 1 : 0;
+	static uint32_t random[64];
+	static size_t left;
 	char handle[32];
-	uint32_t r = 0;
 
 	transfer_handle(handle);
-	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		r = (uint32_t)getpid();
-	return xasprintf("%.*s.%s-%08x", length, path, handle, r);
+	if (left == 0 &&
+	    getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		memset(random, getpid(), sizeof(random));
+	left = left > 0 ? left - 1 : nitems(random) - 1;
+	return xasprintf("%.*s.%s-%08x", length, path, handle, random[left]);
 }
 
 static void
@@ -597,8 +600,26 @@ keep_facts(struct copy_item *i)
 	return 0;
 }
 
-/* On a network file system close(2) may report a failed write; close(2) of a
- * copy does, too. */
+/* If there is nothing of the name, which is the most frequent case. On a
+ * network file system close(2) may report a failed write. */
+static int
+put_new(struct copy_item *i, mode_t mode)
+{
+	int err = 0;
+
+	if (!i->named && renameat2(AT_FDCWD, i->temporary, AT_FDCWD, i->to,
+			     RENAME_NOREPLACE) < 0)
+		return -errno;
+	if ((!i->named || i->copy->preserve) && fchmod(i->fd, mode) < 0)
+		err = -errno;
+	if (close(steal_fd(&i->fd)) < 0 && err == 0)
+		err = -errno;
+	if (err < 0 && !i->named)
+		unlink(i->to);
+	return err;
+}
+
+/* As close(2) does; the file is still needed. */
 static int
 flush(int fd)
 {
@@ -607,30 +628,15 @@ flush(int fd)
 	return copy < 0 || close(copy) < 0 ? -errno : 0;
 }
 
-/* If there is nothing of the name, which is the most frequent case. */
-static int
-put_new(struct copy_item *i, mode_t mode)
-{
-	if (renameat2(
-		AT_FDCWD, i->temporary, AT_FDCWD, i->to, RENAME_NOREPLACE) < 0)
-		return -errno;
-	if (fchmod(i->fd, mode) < 0) {
-		int err = -errno;
-
-		unlink(i->to);
-		return err;
-	}
-	return 0;
-}
-
 static int
 put_over(struct copy_item *i, mode_t mode)
 {
-	const char *unkept;
-	int err = is_special(i->to)
-		      ? -ENOTSUP
-		      : file_replace(i->temporary, i->to, (int)mode,
-			    i->copy->preserve, &unkept);
+	const char *unkept = NULL;
+	int err = is_special(i->to) ? -ENOTSUP : flush(i->fd);
+
+	if (err == 0)
+		err = file_replace(i->fd, i->temporary, i->to, (int)mode,
+		    i->copy->preserve, &unkept);
 
 	if (err == 0 && unkept != NULL)
 		copy_unkept(i->copy, i->to, unkept);
@@ -646,9 +652,7 @@ put_in_place(struct copy_item *i)
 	mode_t mode = local_mode(i);
 
 	if (err == 0)
-		err = flush(i->fd);
-	if (err == 0)
-		err = put_new(i, mode);
+		err = i->replaces ? -EEXIST : put_new(i, mode);
 	if (err == -EEXIST || err == -EINVAL)
 		err = put_over(i, mode);
 	if (err < 0)
@@ -673,29 +677,46 @@ copy_item_written(void *arg, int code, const char *message)
 	copy_item_done(i, code, why);
 }
 
-/* Only the user can read the file until it gets its final mode. */
 static int
-open_temporary(struct copy_item *i)
+open_new(struct copy_item *i, char *name, mode_t mode)
 {
-	i->temporary = temporary_beside(i->to);
-	i->fd = open(i->temporary,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (i->fd >= 0)
-		return 0;
-	free(i->temporary);
-	i->temporary = NULL;
-	return -errno;
+	i->fd = open(
+	    name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (i->fd < 0) {
+		free(name);
+		return -errno;
+	}
+	i->temporary = name;
+	return 0;
+}
+
+/* Only the user can read the file until it gets its final mode, which a new
+ * file has at once. */
+static int
+open_local(struct copy_item *i, bool whole)
+{
+	int err = -EEXIST;
+
+	if (whole)
+		err = open_new(i, xstrdup(i->to),
+		    i->copy->preserve ? 0600 : local_mode(i));
+	i->named = err == 0;
+	i->replaces = whole && err == -EEXIST;
+	if (err == -EEXIST)
+		err = open_new(i, temporary_beside(i->to), 0600);
+	return err;
 }
 
 struct copy_item *
-copy_item_local(
-    struct copy *c, const char *from, const char *to, const struct facts *facts)
+copy_item_local(struct copy *c, const char *from, const char *to,
+    const struct facts *facts, bool whole)
 {
 	struct copy_item *i = copy_item_new(c, from, to);
-	int err = open_temporary(i);
 	_cleanup_free_ char *why = NULL;
+	int err;
 
 	i->facts = *facts;
+	err = open_local(i, whole);
 	if (err < 0) {
 		why = xasprintf("to %s: %s", to, strerror(-err));
 		if (err == -ENOSPC || err == -EDQUOT)
@@ -719,7 +740,7 @@ copy_download(
 		copy_failed(c, from, why);
 		return;
 	}
-	i = copy_item_local(c, from, to, facts);
+	i = copy_item_local(c, from, to, facts, false);
 	if (i == NULL)
 		return;
 	i->download = (struct download){

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,13 +163,14 @@ static bool
 is_sound(const struct header *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
-	uint64_t told, sum = 0;
+	uint64_t told;
+	unsigned int sum = 0;
 
 	for (size_t i = 0; i < sizeof(*h); i++)
-		sum += i >= offsetof(struct header, checksum) &&
-			       i < offsetof(struct header, type)
-			   ? ' '
-			   : p[i];
+		sum += p[i];
+	/* It counts its own field as blanks. */
+	for (size_t i = 0; i < sizeof(h->checksum); i++)
+		sum += ' ' - (unsigned char)h->checksum[i];
 	return get_number(h->checksum, sizeof(h->checksum), &told) &&
 	       told == sum;
 }

@@ -12,7 +12,7 @@
 #define SMALL_BYTES	TRANSFER_BLOCK /* a larger file is worth its requests */
 #define WORTH_FILES	32	       /* so many are worth a process there */
 #define TAR_WORDS_MAX	1024 /* bytes of what it says on standard error */
-#define TAR_OPTIONS_MAX 12
+#define TAR_OPTIONS_MAX 14
 
 struct tar_process {
 	struct copy *copy;

@@ -38,7 +38,8 @@ struct unbundle {
 	bool started;		/* tar runs, or ran: it is told names at once */
 	struct wanted *last;	/* that came or was passed over; or NULL */
 	struct wanted *reading; /* that comes now; NULL: nothing wanted */
-	struct copy_item *item; /* its file here; NULL: it failed */
+	bool begun;		/* its file here was begun */
+	struct copy_item *item; /* that file; NULL: it failed */
 	struct buf content;	/* of it, not written yet */
 	struct tar_reader reader;
 	struct tar_process tar;
@@ -93,15 +94,20 @@ on_entry(void *arg, enum tar_type type, const char *name)
 	}
 	u->last = w;
 	u->reading = type == TAR_FILE && !u->copy->stop ? w : NULL;
-	if (u->reading != NULL)
-		u->item = copy_item_local(u->copy, w->from, w->to, &w->facts);
+	u->begun = false;
 }
 
+/* whole: there was nothing before it, and nothing follows. */
 static void
-write_content(struct unbundle *u)
+write_content(struct unbundle *u, bool whole)
 {
+	const struct wanted *w = u->reading;
 	int err = 0;
 
+	if (!u->begun)
+		u->item =
+		    copy_item_local(u->copy, w->from, w->to, &w->facts, whole);
+	u->begun = true;
 	if (u->item != NULL && u->content.len > 0)
 		err = copy_item_write(u->item, u->content.data, u->content.len);
 	buf_consume(&u->content, u->content.len);
@@ -111,17 +117,18 @@ write_content(struct unbundle *u)
 	}
 }
 
-/* A small file is written at once, so that its holes are found. */
+/* A small file is written at once, so that its holes are found, and so that it
+ * can be made under its name. */
 static void
 on_content(void *arg, const void *data, size_t len)
 {
 	struct unbundle *u = arg;
 
-	if (u->item == NULL)
+	if (u->reading == NULL || (u->begun && u->item == NULL))
 		return;
 	buf_put(&u->content, data, len);
 	if (u->content.len >= SMALL_BYTES)
-		write_content(u);
+		write_content(u, false);
 }
 
 /* A failure here was reported, and is not tried again. */
@@ -135,7 +142,7 @@ on_end(void *arg)
 
 	if (w == NULL)
 		return;
-	write_content(u);
+	write_content(u, !u->begun);
 	if (u->item != NULL) {
 		w->bytes = u->item->counted;
 		copy_item_written(u->item, 0, "");
@@ -173,9 +180,9 @@ ask_for(struct unbundle *u, const struct wanted *w)
 static void
 start(struct unbundle *u)
 {
-	static const char *const options[] = { "-c", "-f", "-", "--format=gnu",
-		"--dereference", "--hard-dereference", "--no-recursion",
-		"--null", "-T", "-", NULL };
+	static const char *const options[] = { "-c", "-b", "128", "-f", "-",
+		"--format=gnu", "--dereference", "--hard-dereference",
+		"--no-recursion", "--null", "-T", "-", NULL };
 	struct wanted *w;
 
 	u->reader = (struct tar_reader){ .entry = on_entry,
