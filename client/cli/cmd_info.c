@@ -77,7 +77,8 @@ cmd_info(struct execctl *ctl)
 		return 0;
 	}
 	printf("%-14s%s\n", "url", ctl->environment.url);
-	print_member(info, "version", "executorVersion");
+	print_member(info, "version", "serverVersion");
+	print_member(info, "protocol", "executorVersion");
 	print_member(info, "system", "platformOs");
 	value_string(
 	    json_get(json_get(info, "shell"), "path"), shell, sizeof(shell));

@@ -28,6 +28,10 @@ write_shell(struct json_writer *w, const char *path)
 	json_end(w, '}');
 }
 
+/* The version of codex exec-server whose protocol this is. Below 0.164.0 no
+ * client of Codex calls capabilities/discoverV2. */
+#define WIRE_VERSION "0.171.0"
+
 /* Only what is available is listed. */
 static void
 write_capabilities(struct json_writer *w, const struct session *s)
@@ -108,7 +112,8 @@ static void
 write_environment(struct json_writer *w, struct session *s)
 {
 	write_shell(w, s->config.shell);
-	json_key_cstring(w, "executorVersion", EXECD_VERSION);
+	json_key_cstring(w, "executorVersion", WIRE_VERSION);
+	json_key_cstring(w, "serverVersion", EXECD_VERSION);
 	json_key_cstring(w, "providerId", s->config.provider_id);
 	write_paths(w, s);
 	json_key_cstring(w, "platformOs", "linux");

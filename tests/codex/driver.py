@@ -9,7 +9,10 @@ import threading
 
 from model import Model, TIMEOUT
 
-VERSION = "0.169.0"
+# Those that the suite runs with: scripts/test --with-codex takes the oldest and the newest, with --all also those between,
+# and the one that npm calls the latest.
+VERSIONS = ("0.163.0", "0.166.0", "0.169.0", "0.171.0")
+VERSION = os.environ.get("CODEX_VERSION") or VERSIONS[-1]
 BYPASS = ("--dangerously-bypass-approvals-and-sandbox",)
 # Of the models that Codex knows without asking anybody, the one with plain function calls and apply_patch.
 CONFIG = """\
@@ -49,7 +52,7 @@ def codex_program():
     """The path of codex; installs it into a cache beside the user's others when it is not there."""
     if os.environ.get("CODEX_BIN"):
         return os.environ["CODEX_BIN"]
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "execd-peer"
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / f"execd-peer-{VERSION}"
     pattern = "node_modules/@openai/codex-*/vendor/*/bin/codex"
     if not list(cache.glob(pattern)):
         cache.mkdir(parents=True, exist_ok=True)
@@ -59,6 +62,14 @@ def codex_program():
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     assert said.split()[-1] == VERSION, f"{program} is {said}"
     return str(program)
+
+
+def chosen_versions(everything):
+    """The versions to run with, the newest last."""
+    if not everything:
+        return [VERSIONS[0], VERSIONS[-1]]
+    latest = subprocess.run(["npm", "view", "@openai/codex", "version"], capture_output=True, text=True, check=True).stdout.strip()
+    return [*VERSIONS, *([latest] if latest not in VERSIONS else [])]
 
 
 def with_requirements(text, directory):

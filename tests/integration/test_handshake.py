@@ -195,6 +195,8 @@ def test_initialize(server):
         (-32600, "unknown session id " + long)
     r = c.initialize()
     assert r["environmentInfo"]["shell"]["path"].startswith("/")
+    # The protocol's, by which clients of Codex decide what they dare, and execd's own.
+    assert (r["environmentInfo"]["executorVersion"], r["environmentInfo"]["serverVersion"]) == ("0.171.0", "0.1.0")
     assert c.error("initialize", {"clientName": "x"}) == \
         (-32600, "initialize may only be sent once per connection")
     c.notify("initialized", 5)
