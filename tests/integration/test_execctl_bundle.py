@@ -302,8 +302,7 @@ def test_a_connection_that_is_lost_for_good(proxy, directory, here, there):
 
 
 def fake(directory, answer, *arguments):
-    """Runs execctl against a server that sends what answer(method, params, id) returns: pairs of an id and a result, or
-    of a notification's name and its params."""
+    """Runs execctl against a server that sends what answer(method, params, id) returns: pairs of an id and a result."""
     ready, state = threading.Event(), {}
 
     async def serve(ws):
@@ -312,8 +311,7 @@ def fake(directory, answer, *arguments):
             if "id" in m:
                 result = answer(m["method"], m.get("params"), m["id"])
                 for id, r in result:
-                    await ws.send(json.dumps({"method": id, "params": r} if isinstance(id, str) else
-                                             {"id": id, "result": r}))
+                    await ws.send(json.dumps({"id": id, "result": r}))
 
     async def main():
         state["loop"], state["stop"] = asyncio.get_running_loop(), asyncio.Event()
@@ -355,7 +353,7 @@ def archive(*members):
     b"no archive" * 200, archive(("./f9", tarfile.REGTYPE, b"b" * 5000))[:2000], b""])
 def test_a_hostile_stream_makes_nothing_but_what_was_asked_for(directory, here, bad):
     names = [f"f{i}" for i in range(40)]
-    can = {"fsDetails": True, "processCloseStdin": True}
+    can = {"fsDetails": True, "processCloseStdin": True, "processRetentionWait": True}
 
     def answer(method, params, id):
         if method == "initialize":
@@ -366,12 +364,11 @@ def test_a_hostile_stream_makes_nothing_but_what_was_asked_for(directory, here, 
         if method == "fs/readDirectory":
             return [(id, {"entries": [entry(n, True) for n in names]})]
         if method == "process/start":
-            p = {"processId": params["processId"]}
+            return [(id, {"processId": params["processId"], "sandboxType": "none"})]
+        if method == "process/read":
             chunk = base64.b64encode(archive(("./f0", tarfile.REGTYPE, b"x"))[:1024] + bad).decode()
-            return [(id, {**p, "sandboxType": "none"}),
-                    ("process/output", {**p, "seq": 1, "stream": "stdout", "chunk": chunk}),
-                    ("process/exited", {**p, "seq": 2, "exitCode": 0, "sandboxDenied": False}),
-                    ("process/closed", {**p, "seq": 3})]
+            return [(id, {"chunks": [{"seq": 1, "stream": "stdout", "chunk": chunk}], "nextSeq": 4, "exited": True,
+                          "exitCode": 0, "closed": True, "failure": None, "sandboxDenied": False})]
         return [(id, {"chunk": "eA==", "eof": True} if method == "fs/readBlock" else
                  {"status": "accepted"} if method == "process/write" else {"running": False})]
 

@@ -52,7 +52,6 @@ on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
 {
 	struct tar_process *t = arg;
 
-	t->complained |= stream != EXECD_STDOUT;
 	if (stream != EXECD_STDOUT)
 		say(t, data, len);
 	else if (!t->broken)

@@ -25,7 +25,6 @@ struct tar_process {
 	struct execd_process *process;
 	unsigned int writes; /* under way */
 	bool started, broken, over;
-	bool complained; /* it wrote to standard error */
 	int code;
 	char words[TAR_WORDS_MAX];
 	size_t nwords;

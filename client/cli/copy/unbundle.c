@@ -18,7 +18,6 @@
 
 #define LOOKS_MAX   256	 /* requests under way */
 #define NAMES_BYTES 8192 /* names are sent so many at a time */
-#define DOUBTED	    16	 /* files before a break */
 
 struct wanted {
 	TAILQ_ENTRY(wanted) link; /* unbundle.wanted */
@@ -33,14 +32,14 @@ struct wanted {
 struct unbundle {
 	struct copy *copy;
 	char *from; /* the top there, without a slash at the end; owned */
-	TAILQ_HEAD(wanted_list, wanted) wanted;
+	TAILQ_HEAD(, wanted) wanted;
 	unsigned int all, count; /* count: those that are not done */
-	bool started;		/* tar runs, or ran: it is told names at once */
-	struct wanted *last;	/* that came or was passed over; or NULL */
-	struct wanted *reading; /* that comes now; NULL: nothing wanted */
-	bool begun;		/* its file here was begun */
-	struct copy_item *item; /* that file; NULL: it failed */
-	struct buf content;	/* of it, not written yet */
+	bool started;		 /* tar is told names at once */
+	struct wanted *last;	 /* that came or was passed over; or NULL */
+	struct wanted *reading;	 /* that comes now; NULL: nothing wanted */
+	bool begun;		 /* its file here was begun */
+	struct copy_item *item;	 /* that file; NULL: it failed */
+	struct buf content;	 /* of it, not written yet */
 	struct tar_reader reader;
 	struct tar_process tar;
 };
@@ -55,7 +54,8 @@ unbundle_new(struct copy *c, const char *from)
 	size_t len = strlen(from);
 
 	if (!execd_client_can(c->ctl->client, CAN_DETAILS) ||
-	    !execd_client_can(c->ctl->client, CAN_CLOSE_STDIN))
+	    !execd_client_can(c->ctl->client, CAN_CLOSE_STDIN) ||
+	    !execd_client_can(c->ctl->client, CAN_RETENTION_WAIT))
 		return NULL;
 	u = xcalloc(1, sizeof(*u));
 	u->copy = c;
@@ -85,8 +85,8 @@ on_entry(void *arg, enum tar_type type, const char *name)
 	struct wanted *w = u->last != NULL ? TAILQ_NEXT(u->last, link)
 					   : TAILQ_FIRST(&u->wanted);
 
-	while (w != NULL && (w->done || name[0] != '.' ||
-				strcmp(name + 1, name_below(u, w)) != 0))
+	while (w != NULL &&
+	       (name[0] != '.' || strcmp(name + 1, name_below(u, w)) != 0))
 		w = TAILQ_NEXT(w, link);
 	if (w == NULL) {
 		tar_process_break(&u->tar, "it sends what nobody asked for");
@@ -189,14 +189,12 @@ start(struct unbundle *u)
 		.content = on_content,
 		.end = on_end,
 		.arg = u };
-	u->last = NULL;
 	u->started = true;
 	tar_process_init(&u->tar, u->copy, on_output, u);
 	tar_process_start(
 	    &u->tar, u->from[0] != '\0' ? u->from : "/", "", options);
 	TAILQ_FOREACH (w, &u->wanted, link)
-		if (!w->done)
-			ask_for(u, w);
+		ask_for(u, w);
 }
 
 /* The names go while others are still looked for. */
@@ -225,7 +223,7 @@ unbundle_take(struct unbundle *u, const struct remote_entry *e,
 }
 
 /* Forgets a file that is not complete. Its name here is not told: it comes
- * again. */
+ * by itself. */
 static void
 drop_item(struct unbundle *u)
 {
@@ -250,19 +248,6 @@ not_done(struct wanted *w)
 	u->count++;
 	u->copy->files--;
 	u->copy->bytes -= w->bytes;
-}
-
-/* What tar said of the last files before the stream broke may be lost. */
-static void
-take_back(struct unbundle *u)
-{
-	struct wanted *w = u->last;
-
-	for (size_t n = 0; w != NULL && n < DOUBTED; n++) {
-		if (w->done && !w->failed)
-			not_done(w);
-		w = TAILQ_PREV(w, wanted_list, link);
-	}
 }
 
 static void
@@ -301,36 +286,18 @@ look_again(struct unbundle *u)
 /* --- All of it -------------------------------------------------------------
  */
 
-/* Waits for the stream. What is left goes in another one, as long as they bring
- * something: after a lost connection the server may have kept too little. */
+/* Waits for the stream. If it broke, what tar said of a file may be lost. */
 static void
 receive_all(struct unbundle *u)
 {
 	struct copy *c = u->copy;
-	_cleanup_free_ char *why = NULL;
-	unsigned int before = u->all + 1;
-	bool whole = false, changed = false;
+	bool whole = tar_process_end(&u->tar);
+	_cleanup_free_ char *why = xstrdup(tar_process_why(&u->tar));
 
-	while (!whole && (u->started || u->count >= WORTH_FILES) &&
-	       u->count < before && !c->stop) {
-		before = u->count;
-		if (!u->started)
-			start(u);
-		whole = tar_process_end(&u->tar);
-		changed |= !whole && u->tar.complained;
-		drop_item(u);
-		if (u->tar.broken)
-			take_back(u);
-		free(why);
-		why = xstrdup(tar_process_why(&u->tar));
-		tar_process_clear(&u->tar);
-		u->started = false;
-	}
-	if (u->started) {
-		drop_item(u);
-		tar_process_clear(&u->tar);
-	}
-	if (changed && !c->stop)
+	drop_item(u);
+	tar_process_clear(&u->tar);
+	if (!whole && !c->stop &&
+	    execd_client_state(c->ctl->client) != EXECD_OVER)
 		look_again(u);
 	if (u->count == 0)
 		execctl_tell(c->ctl, "%s: came as one stream", u->from);
@@ -338,7 +305,7 @@ receive_all(struct unbundle *u)
 		execctl_tell(c->ctl,
 		    "%s: %u files did not come in the stream: %s", u->from,
 		    u->count, why);
-	else if (why != NULL)
+	else
 		execctl_tell(c->ctl,
 		    "%s: not as one stream, but file by file: %s", u->from,
 		    why);
