@@ -46,9 +46,8 @@ is_slow_type(const char *type)
 	return false;
 }
 
-/* Space, tab, newline and backslash are octal there: "\040". */
-static void
-unescape(char *s)
+void
+slow_mounts_unescape(char *s)
 {
 	char *to = s;
 
@@ -91,7 +90,7 @@ read_line(struct slow_mounts *m, char *line)
 	rest[strcspn(rest, " ")] = '\0';
 	if (n < 5 || !is_slow_type(rest))
 		return;
-	unescape(point);
+	slow_mounts_unescape(point);
 	if (is_left_out(point))
 		return;
 	m->points =

@@ -17,6 +17,10 @@ struct slow_mounts {
 	size_t count;
 };
 
+/* Decodes a field of mountinfo in place: space, tab, newline and backslash are
+ * octal there ("\040"). */
+void slow_mounts_unescape(char *s);
+
 /* Reads the text of /proc/self/mountinfo, which is changed. */
 void slow_mounts_read(struct slow_mounts *m, char *text);
 void slow_mounts_clear(struct slow_mounts *m);

@@ -599,6 +599,11 @@ clear(struct resolver *s)
 	for (size_t i = 0; i < s->nlists; i++)
 		glob_list_clear(&s->lists[i]);
 	free(s->texts);
+	for (size_t i = 0; i < s->nmounts; i++) {
+		free(s->mounts[i].root);
+		free(s->mounts[i].point);
+	}
+	free(s->mounts);
 	free(s->lists);
 	free(s->patterns);
 	free(s->records);

@@ -37,6 +37,13 @@ struct fs_node {
  */
 typedef bool fs_visit_fn(void *arg, const char *name, enum fs_type type);
 
+/* A mount, as in proc_pid_mountinfo(5). */
+struct fs_mount {
+	int id;
+	uint64_t device;    /* of the file system */
+	char *root, *point; /* owned: the path in it, and where that is seen */
+};
+
 /*
  * The file system as the session's user sees it. Paths are absolute and have no
  * dot segments. The functions return 0 or -errno; a missing file is FS_MISSING
@@ -63,6 +70,13 @@ struct fs_view {
 	 */
 	int (*list)(void *owner, const char *path, bool directories,
 	    fs_visit_fn *visit, void *arg);
+	/*
+	 * All mounts, the caller's, with their number in *n; and the id of the
+	 * mount on which a path lies, or -errno. NULL: nothing is known of
+	 * mounts.
+	 */
+	int (*mounts)(void *owner, struct fs_mount **mounts, size_t *n);
+	int (*mount_of)(void *owner, const char *path);
 };
 
 /*

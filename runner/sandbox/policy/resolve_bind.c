@@ -253,6 +253,32 @@ bind_entry(struct resolver *s, const struct sandbox_entry *e)
 	return bind_absolute(s, e->path.path, e->access, ORIGIN_CLIENT);
 }
 
+/* The path was made here, and is kept for messages. */
+static int
+deny_here(struct resolver *s, const char *path)
+{
+	char *copy = xstrdup(path);
+
+	s->texts =
+	    resolve_grow(s->texts, s->ntexts, &s->texts_cap, sizeof(*s->texts));
+	s->texts[s->ntexts++] = copy;
+	return bind_absolute(s, copy, SANDBOX_DENY, ORIGIN_OPERATOR);
+}
+
+/* What the operator denies is denied wherever it is seen. */
+static int
+deny_elsewhere(struct resolver *s, size_t record)
+{
+	const struct record r = s->records[record];
+	_cleanup_free_ char *path = NULL;
+
+	if (r.state != WALK_FOUND && r.state != WALK_BLOCKED)
+		return 0;
+	path = r.state == WALK_FOUND || r.base[0] != '\0' ? node_path(r.at)
+							  : xstrdup(r.rest);
+	return resolve_elsewhere(s, path, deny_here);
+}
+
 /*
  * Binds the operator's list. A path is absolute or begins with "~", the
  * identity's home. A path with "-" before it is left out if it is missing.
@@ -282,6 +308,9 @@ bind_list(struct resolver *s, const char *const *list, enum origin origin)
 		if (path != *list && s->nrecords > known &&
 		    s->records[known].state == WALK_MISSING)
 			s->nrecords = known;
+		if (err == 0 && origin == ORIGIN_OPERATOR &&
+		    s->nrecords > known)
+			err = deny_elsewhere(s, known);
 	}
 	return err;
 }

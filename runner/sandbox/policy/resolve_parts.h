@@ -168,6 +168,8 @@ struct resolver {
 	size_t nlists, lists_cap;
 	struct pattern *patterns; /* owned */
 	size_t npatterns, patterns_cap;
+	struct fs_mount *mounts; /* owned; NULL: not read yet */
+	size_t nmounts;
 	size_t matches;
 	size_t nested_names; /* directories searched for nested repositories */
 	bool wants_proc;     /* an entry grants something in /proc */
@@ -196,6 +198,11 @@ int resolve_add_record(
 /* Tells whether the text leads below the place where it begins: it is not
  * absolute and has no "..", and if `strict` no ".". */
 bool resolve_is_below(struct slice text, bool strict);
+
+/* resolve_mounts.c: calls deny with each other path at which a mount shows the
+ * file of this path, or something in it. Returns 0 or an error of deny's. */
+int resolve_elsewhere(struct resolver *s, const char *path,
+    int (*deny)(struct resolver *s, const char *path));
 
 /* resolve_pattern.c: turns patterns into records. */
 int resolve_add_pattern(struct resolver *s, struct slice text);

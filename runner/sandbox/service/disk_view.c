@@ -9,11 +9,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "directory_cache.h"
 #include "placeholder.h"
+#include "slow_paths.h"
 #include "util.h"
 
 static enum fs_type
@@ -203,9 +205,65 @@ list(void *owner, const char *path, bool directories, fs_visit_fn *visit,
 	return 0;
 }
 
+/* "36 35 98:0 /root /point options [tags] - type source options" */
+static bool
+read_mount(const char *line, struct fs_mount *m)
+{
+	unsigned major, minor;
+	int at[4] = { 0 };
+
+	if (sscanf(line, "%d %*d %u:%u %n%*s%n %n%*s%n", &m->id, &major, &minor,
+		&at[0], &at[1], &at[2], &at[3]) != 3 ||
+	    at[3] == 0)
+		return false;
+	m->root = xstrndup(line + at[0], (size_t)(at[1] - at[0]));
+	m->point = xstrndup(line + at[2], (size_t)(at[3] - at[2]));
+	slow_mounts_unescape(m->root);
+	slow_mounts_unescape(m->point);
+	m->device = (uint64_t)major << 32 | minor;
+	return true;
+}
+
+static int
+mounts(void *owner, struct fs_mount **list, size_t *n)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t cap = 0, room = 0;
+	struct fs_mount m;
+
+	if (f == NULL)
+		return -errno;
+	while (getline(&line, &cap, f) > 0) {
+		if (!read_mount(line, &m))
+			continue;
+		if (*n == room) {
+			room = room == 0 ? 64 : 2 * room;
+			*list = xreallocarray(*list, room, sizeof(m));
+		}
+		(*list)[(*n)++] = m;
+	}
+	fclose(f);
+	return *n > 0 ? 0 : -EIO;
+}
+
+static int
+mount_of(void *owner, const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path,
+		AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+		STATX_MNT_ID, &st) < 0)
+		return -errno;
+	return st.stx_mask & STATX_MNT_ID ? (int)st.stx_mnt_id : -ENODATA;
+}
+
 const struct fs_view disk_view = {
 	.lookup = lookup,
 	.read_link = read_link,
 	.read_file = read_file,
 	.list = list,
+	.mounts = mounts,
+	.mount_of = mount_of,
 };
