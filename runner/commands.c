@@ -22,6 +22,7 @@
 #include "cgroup.h"
 #include "control.h"
 #include "descriptors.h"
+#include "drop.h"
 #include "file_router.h"
 #include "frame.h"
 #include "heap.h"
@@ -560,8 +561,12 @@ commands_run(struct event_base *event_base, char **env)
 	loop_add(control, NULL);
 	/* Each process needs up to four descriptors. */
 	descriptors_raise_all();
-	/* Processes of the same user must not read or control this one. */
+	/* Processes of the same user must not read or control this one. Root
+	 * made it the first process of its pid namespace, and has kept them
+	 * out until now by a capability (drop_to_user()). */
 	prctl(PR_SET_DUMPABLE, 0);
+	if (getpid() == 1)
+		drop_capabilities();
 	heap_init(base);
 	heap_scratch(packet_in, sizeof(packet_in));
 	heap_scratch(&limits_in, sizeof(limits_in));

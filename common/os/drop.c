@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -23,25 +24,33 @@ static struct __user_cap_header_struct cap_header = {
 	.version = _LINUX_CAPABILITY_VERSION_3
 };
 
+/* The one that a program is given to stay hidden: root cannot work without it,
+ * and it reaches no file and no memory. */
+#define HIDING CAP_KILL
+
 static void
-clear_capabilities(void)
+set_capabilities(uint32_t keep)
 {
-	struct __user_cap_data_struct none[2] = { 0 };
+	struct __user_cap_data_struct caps[2] = { { keep, keep, keep } };
 
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	if (syscall(SYS_capset, &cap_header, none) < 0)
+	if (syscall(SYS_capset, &cap_header, caps) < 0)
 		log_fatal_errno(-errno, "capset");
+	if (keep != 0 &&
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, HIDING, 0, 0) < 0)
+		log_fatal_errno(-errno, "a capability for the program");
 }
 
 static void
-prove_no_capabilities(void)
+prove_capabilities(uint32_t keep)
 {
 	struct __user_cap_data_struct have[2];
 
 	if (syscall(SYS_capget, &cap_header, have) < 0)
 		log_fatal_errno(-errno, "capget");
 	for (int i = 0; i < 2; i++)
-		if (have[i].effective | have[i].permitted | have[i].inheritable)
+		if ((have[i].effective | have[i].permitted |
+			have[i].inheritable) != (i == 0 ? keep : 0))
 			log_fatal("capabilities remain after the drop");
 }
 
@@ -78,8 +87,11 @@ change_user(uid_t uid)
 }
 
 void
-drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
+drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups,
+    bool hide_program)
 {
+	uint32_t keep = hide_program ? 1u << HIDING : 0;
+
 	if (uid == 0)
 		log_fatal("dropping privileges to root is no drop");
 	if (setgroups(ngroups, groups) < 0)
@@ -87,9 +99,9 @@ drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 	if (setresgid(gid, gid, gid) < 0)
 		log_fatal_errno(-errno, "setresgid(%u)", gid);
 	change_user(uid);
-	clear_capabilities();
+	set_capabilities(keep);
 	prove_ids(uid, gid, ngroups);
-	prove_no_capabilities();
+	prove_capabilities(keep);
 }
 
 void
@@ -107,6 +119,6 @@ drop_visibility(void)
 void
 drop_capabilities(void)
 {
-	clear_capabilities();
-	prove_no_capabilities();
+	set_capabilities(0);
+	prove_capabilities(0);
 }

@@ -5,6 +5,7 @@
 #ifndef DROP_H
 #define DROP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -15,8 +16,15 @@
  * no capability is left. At no moment may other processes of the user look into
  * this one, whatever fs.suid_dumpable is. Any failure is fatal, because half a
  * drop cannot be undone.
+ *
+ * hide_program: that lasts over an execve(2), which makes a program visible to
+ * its user again. The program gets one capability, CAP_KILL, that it has to
+ * clear once it has hidden itself. Until then nobody who lacks it may look into
+ * the process or take its descriptors (ptrace(2), "Ptrace access mode
+ * checking").
  */
-void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
+void drop_to_user(uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups,
+    bool hide_program);
 
 /* The same for a program that was executed as root, so that no copy of its
  * parent ever belongs to the user. `text` is "UID:GID". The supplementary

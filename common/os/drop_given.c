@@ -54,7 +54,7 @@ drop_to_given(const char *text)
 	n = getgroups(n, groups);
 	if (n < 0)
 		log_fatal_errno(-errno, "getgroups");
-	drop_to_user(uid, gid, groups, (size_t)n);
+	drop_to_user(uid, gid, groups, (size_t)n, false);
 	free(groups);
 }
 

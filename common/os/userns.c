@@ -7,8 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "util.h"
@@ -55,26 +58,76 @@ userns_map_self(uid_t uid, gid_t gid, const char **step)
 	return proc < 0 ? -errno : userns_map(proc, uid, gid, step);
 }
 
-int
-userns_enter_new(bool *none, const char **step)
+/*
+ * The /proc files of a process that cannot be dumped belong to root, so whoever
+ * writes its own maps can be looked into by its user's other processes. This
+ * process does nothing else and has nothing open. Exits with an errno if there
+ * is no namespace, and with that and MAP_FAILED_BIT if it has no maps.
+ * Otherwise it stops, and waits for the end.
+ */
+#define MAP_FAILED_BIT 0x80
+
+static void __attribute__((noreturn)) hold_new(pid_t parent)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	int err = 0;
+	const char *step;
+	int err;
 
-	*step = "a new user namespace";
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(ESRCH);
+	syscall(SYS_close_range, 0, ~0U, 0);
 	if (unshare(CLONE_NEWUSER) < 0)
-		err = -errno;
-	if (none != NULL)
-		*none = is_refused(err);
-	if (err < 0)
-		return err;
-	/* The /proc files of a process that cannot be dumped belong to root. */
-	*step = "opening its own /proc files";
+		_exit(errno);
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
+		_exit(errno | MAP_FAILED_BIT);
+	err = userns_map_self(uid, gid, &step);
+	if (err < 0)
+		_exit(-err | MAP_FAILED_BIT);
+	for (;;)
+		raise(SIGSTOP);
+}
+
+/* Enters the namespace of that process, which has stopped or ended. */
+static int
+enter(pid_t holder, bool *none, const char **step)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, holder, 0);
+	siginfo_t info = { .si_pid = 0 };
+	int err;
+
+	while (waitid(P_PID, (id_t)holder, &info,
+		   WSTOPPED | WEXITED | WNOWAIT) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (info.si_code == CLD_STOPPED)
+		return setns(pidfd, CLONE_NEWUSER) < 0 ? -errno : 0;
+	if (info.si_code != CLD_EXITED)
+		return -EIO;
+	err = -(info.si_status & ~MAP_FAILED_BIT);
+	if (info.si_status & MAP_FAILED_BIT)
+		*step = "mapping the user in a new user namespace";
+	else if (none != NULL)
+		*none = is_refused(err);
+	return err;
+}
+
+int
+userns_enter_new(bool *none, const char **step)
+{
+	pid_t parent = getpid(), holder = fork();
+	int err;
+
+	if (holder == 0)
+		hold_new(parent);
+	*step = "a new user namespace";
+	if (none != NULL)
+		*none = false;
+	if (holder < 0)
 		return -errno;
-	err = userns_map_self(uid, gid, step);
-	if (err == 0 && prctl(PR_SET_DUMPABLE, 0) < 0)
-		err = -errno;
+	err = enter(holder, none, step);
+	kill(holder, SIGKILL);
+	while (waitpid(holder, NULL, 0) < 0 && errno == EINTR)
+		continue;
 	return err;
 }

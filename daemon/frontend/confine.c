@@ -93,7 +93,10 @@ enter_user_namespace(void)
 	gid_t gid = getgid();
 	const char *step;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+	/* Until it hides for good: of a process that is hidden already, as by
+	 * the mode of its program, root has the maps. */
+	if (prctl(PR_SET_DUMPABLE, 1) < 0 ||
+	    unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return -errno;
 	return userns_map_self(uid, gid, &step);
 }
@@ -240,7 +243,7 @@ confine_privileges(const char *user, struct control_ready *ready)
 		drop_bounding_set();
 	if (user != NULL) {
 		drop_parse(user, &uid, &gid);
-		drop_to_user(uid, gid, NULL, 0);
+		drop_to_user(uid, gid, NULL, 0, false);
 	} else {
 		drop_capabilities();
 	}

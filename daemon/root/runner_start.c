@@ -61,7 +61,8 @@ static void
 become_user(const struct spawn_user *o)
 {
 	/* The process is hidden, and root's children leave no core file. */
-	drop_to_user(o->who.uid, o->who.gid, spawn_user_groups(o), o->list[0]);
+	drop_to_user(
+	    o->who.uid, o->who.gid, spawn_user_groups(o), o->list[0], true);
 	if (chdir("/") < 0)
 		log_fatal_errno(-errno, "/");
 }

@@ -7,8 +7,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "program_paths.h"
 #include "util.h"
 
@@ -117,9 +119,23 @@ programs_open_self(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Whoever may read a program may look into what runs it as his user (execve(2),
+ * PR_SET_DUMPABLE). */
+static void
+warn_of_readers(int fd, const char *path)
+{
+	struct stat st;
+
+	if (geteuid() == 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
+		log_warn(
+		    0, "%s: others may read it, its mode should be 0711", path);
+}
+
 int
 programs_open(struct programs *p, char missing[PATH_MAX])
 {
+	static bool looked;
+
 	*p = (struct programs)PROGRAMS_NONE;
 	for (int i = 0; i < PROGRAMS_OPENED; i++) {
 		int fd = p->fds[i] = programs_open_one(i, missing);
@@ -128,7 +144,10 @@ programs_open(struct programs *p, char missing[PATH_MAX])
 			programs_close(p);
 			return fd;
 		}
+		if (!looked)
+			warn_of_readers(fd, missing);
 	}
+	looked = true;
 	return 0;
 }
 

@@ -45,7 +45,8 @@ void programs_note_self(void);
  * -errno with the missing program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 
-/* Opens all programs. Returns 0, or -errno likewise, and then none is open. */
+/* Opens all programs. Returns 0, or -errno likewise, and then none is open. As
+ * root, the first call warns of programs that others may read. */
 int programs_open(struct programs *p, char missing[PATH_MAX]);
 
 void programs_close(struct programs *p);

@@ -54,9 +54,10 @@ def test_nothing_is_set_user_id_or_writable_by_others(installed):
         assert not p.stat().st_mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH), p
 
 
-def test_the_broker_s_program_is_read_by_nobody(installed):
-    """With two units it is executed as its user: see test_sessions_unit.py."""
-    assert stat.S_IMODE(program(installed, "execd-broker").stat().st_mode) == 0o711
+@pytest.mark.parametrize("name", [p for p in PROGRAMS if p != "execctl"])
+def test_nobody_reads_a_program_of_the_daemon(installed, name):
+    """The kernel then hides what is executed as an ordinary user: see test_sessions_unit.py."""
+    assert stat.S_IMODE(program(installed, name).stat().st_mode) == 0o711
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -24,8 +24,8 @@ is "nothing has failed" "" "$(systemctl list-units --failed --no-legend 'execd*'
 runs "the users are there" id _execd _execd-broker
 has "the .deb has execd-broker as 0711" "$(dpkg-deb -c "$new"/execd_*.deb)" \
 	"^-rwx--x--x root/root .* ./usr/libexec/execd/execd-broker$"
-is "execd-broker may be executed and not read" "root 711" \
-	"$(stat -c '%U %a' /usr/libexec/execd/execd-broker)"
+is "the programs may be executed and not read" "root 711" \
+	"$(stat -c '%U %a' /usr/sbin/execd /usr/libexec/execd/* | sort -u)"
 is "execd-launch(8) is not there" "" "$(find /usr/share/man -name 'execd-launch*')"
 is "an ordinary user finds execd and execctl" 0 \
 	"$(su - alice -c 'command -v execd && command -v execctl' >/dev/null; echo $?)"

@@ -124,13 +124,30 @@ static int
 victim_that_is_hidden(void)
 {
 	prctl(PR_SET_DUMPABLE, 0);
-	drop_to_user(USER, USER, NULL, 0);
+	drop_to_user(USER, USER, NULL, 0, false);
 	if (within != EACCES)
 		return 1;
 	if (attack() != EACCES)
 		return 2;
 	return prctl(PR_GET_DUMPABLE) == 0 && prctl(PR_GET_KEEPCAPS) == 0 ? 0
 									  : 3;
+}
+
+/* What execve(2) of a program that he may read does. */
+static int
+victim_that_has_executed(void)
+{
+	int between;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	drop_to_user(USER, USER, NULL, 0, true);
+	prctl(PR_SET_DUMPABLE, 1);
+	between = attack();
+	prctl(PR_SET_DUMPABLE, 0);
+	drop_capabilities();
+	if (within != EACCES || between != EACCES)
+		return 1;
+	return attack() == EACCES ? 0 : 2;
 }
 
 static void
@@ -140,6 +157,7 @@ test_nobody_looks_into_a_hidden_process(void **state)
 		skip();
 	assert_int_equal(run(victim_that_is_visible), 0);
 	assert_int_equal(run(victim_that_is_hidden), 0);
+	assert_int_equal(run(victim_that_has_executed), 0);
 }
 
 int
