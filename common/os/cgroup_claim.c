@@ -346,7 +346,8 @@ check_members(struct cgroup_claim *c, char *why)
 	if (own < 0 || is_root_group(own) || each_member(own, -1, &other) == 0)
 		return 0;
 	snprintf(why, CGROUP_CLAIM_WHY_MAX,
-	    "the group is not execd's alone: process %d is in it", (int)other);
+	    "the group is not execd's alone: process %d%s is in it", (int)other,
+	    other == 0 ? ", one of another pid namespace," : "");
 	close_unified(&c->own);
 	return -EBUSY;
 }

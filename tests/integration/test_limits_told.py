@@ -6,9 +6,9 @@ import re
 import subprocess
 
 import pytest
-from conftest import EXECD, as_user, pids_with, poll
+from conftest import EXECD, as_user, doctor_lines, pids_with, poll
 from test_ceiling import policy, start, work  # noqa: F401
-from test_groups import groups, mounts
+from test_groups import in_force, limit
 
 # Each limit in the answer, its row in /proc/self/limits.
 KINDS = {"processes": "Max processes", "memoryBytes": "Max data size"}
@@ -41,9 +41,11 @@ def outside(client):
     return limits(client.run("plain", ["/bin/cat", "/proc/self/limits"]).stdout)
 
 
-def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told):
+def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told, user, mode):
     enforced, held = told
-    assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (4000, 16 << 30)
+    # A smaller one holds for all sessions together, where a group holds it.
+    of_all = memory_of_host(everybody(user, mode)) if "memoryBytes" in enforced["controlGroupLimits"] else 16 << 30
+    assert (enforced["limits"]["processes"], enforced["limits"]["memoryBytes"]) == (4000, min(16 << 30, of_all))
     plain = outside(limited)
     for name, row in KINDS.items():
         if name in enforced["controlGroupLimits"]:
@@ -54,16 +56,21 @@ def test_each_limit_holds_by_the_means_that_the_answer_names(limited, told):
 
 def test_a_limit_that_nobody_set_is_none(client, sandboxes, work, user, mode):
     """But for all sessions together, where a group holds it."""
-    argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
-    argv = [*argv, "--user", user.pw_name, "--allow-unauthenticated"] if mode == "root" else as_user(user, argv)
-    everybody = subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout.split("[limits]\n")[1]
-    tasks = int(re.search(r"(?m)^tasks-max = (\d+)$", everybody)[1])
+    of_everybody = everybody(user, mode)
+    tasks = int(re.search(r"(?m)^tasks-max = (\d+)$", of_everybody)[1])
     enforced, held = start_one(client, work)
-    for name, of_all in ("processes", tasks), ("memoryBytes", memory_of_host(everybody)):
+    for name, of_all in ("processes", tasks), ("memoryBytes", memory_of_host(of_everybody)):
         assert enforced["limits"][name] == (of_all if name in enforced["controlGroupLimits"] else None), name
     plain = outside(client)
     for row in KINDS.values():
         assert held[row] == plain[row], row
+
+
+def everybody(user, mode):
+    """The limits of all sessions together, which nobody set."""
+    argv = [str(EXECD), "-T", "--listen", "ws://127.0.0.1:0"]
+    argv = [*argv, "--user", user.pw_name, "--allow-unauthenticated"] if mode == "root" else as_user(user, argv)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=20).stdout.split("[limits]\n")[1]
 
 
 def memory_of_host(text):
@@ -94,21 +101,13 @@ def own_group(server, client):
     """What the group of the only command has."""
     pid = poll(lambda: [p for p in pids_with("sleep") if "command-" in pathlib.Path(f"/proc/{p}/cgroup").read_text()
                         and f"/execd-{server.pid}/" in pathlib.Path(f"/proc/{p}/cgroup").read_text()], what="command")[0]
-    at = groups(pid)
-    if "pids" in at and "pids" in mounts():
-        return tuple(int((mounts()[name] / at[name].lstrip("/") / file).read_text())
-                     for name, file in (("pids", "pids.max"), ("memory", "memory.limit_in_bytes")))
-    return tuple(int((mounts()[""] / at[""].lstrip("/") / file).read_text()) for file in ("pids.max", "memory.max"))
-
+    return tuple(limit(name, in_force(name, pid)) for name in ("pids", "memory"))
 
 
 
 def test_the_doctor_says_the_same(told, user, mode):
     """What holds memory: a group, or a resource limit. The doctor of root speaks of root's commands."""
-    argv = [str(EXECD), "doctor"]
-    argv = [*argv, "--user", user.pw_name] if mode == "root" else as_user(user, argv)
-    out = subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
-    line, = re.findall(r"^(.*a limit on the memory of a command.*)$", out, re.M)
+    line, = [x for x in doctor_lines(mode, user) if "a limit on the memory of a command" in x]
     enforced, _ = told
     assert ("RLIMIT_DATA holds" in line) == ("memoryBytes" not in enforced["controlGroupLimits"]), line
     assert line.startswith("ok ") == ("memoryBytes" in enforced["controlGroupLimits"]), line

@@ -73,7 +73,8 @@ def test_the_names_of_groups_do_not_show(box):
     """A cgroup namespace of its own: where it is in the host's tree is nobody's business."""
     paths = {line.split(":", 2)[2] for line in box("cat /proc/self/cgroup").splitlines()}
     assert paths <= {"/"}, paths
-    assert box("ls /sys/fs/cgroup | wc -l") == "0\n"
+    # Version 2 shows the files of its own group.
+    assert box("find /sys/fs/cgroup -mindepth 1 -not -type f | wc -l") == "0\n"
 
 
 def test_a_placeholder_cannot_be_unmade(box, place):
@@ -289,7 +290,7 @@ def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, use
     if "result" in m:
         assert session.finished(id).stdout == "tried\n"
     else:
-        assert m["error"]["code"] == -32602 and "cannot be enforced" in m["error"]["message"], m
+        assert m["error"]["code"] == -32602 and "enforce" in m["error"]["message"], m
     assert (place / "elsewhere/config").read_text() == "real\n" and os.listdir(place / "elsewhere/hooks") == []
     if (place / ".git").is_dir() and (place / ".git/config").exists():
         assert (place / ".git/config").read_text() == "real\n"

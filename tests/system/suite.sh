@@ -14,7 +14,7 @@ for name in _execd _execd-broker; do # as scripts/deps
 	id $name >/dev/null 2>&1 || useradd --system --no-create-home \
 		--home-dir /nonexistent --shell /usr/sbin/nologin $name
 done
-export EXECD_BUILD=/srv/execd/build-system PYTHONDONTWRITEBYTECODE=1
+export EXECD_BUILD=/srv/execd/build-system PYTHONDONTWRITEBYTECODE=1 EXECD_PATIENCE_S=120
 [ -n "${EXECD_SUITE:-}" ] || EXECD_SUITE=$(basename -s .py -a tests/integration/test_*.py tests/sandbox/test_*.py)
 for name in $EXECD_SUITE; do
 	out=$(python3 -m pytest -q -p no:cacheprovider -rf tests/*/"$name".py 2>&1)
