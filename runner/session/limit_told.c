@@ -166,6 +166,17 @@ tell_other(struct session_process *sp)
 	say(sp, text);
 }
 
+static void
+tell_uncovered(struct session_process *sp)
+{
+	_cleanup_free_ char *text =
+	    xasprintf("killed: %.150s was replaced outside of the sandbox, "
+		      "which no longer protects it",
+		sp->uncovered);
+
+	say(sp, text);
+}
+
 void
 limit_tell(struct session_process *sp)
 {
@@ -179,6 +190,8 @@ limit_tell(struct session_process *sp)
 		tell_memory(sp);
 	if (p->counts.forks_denied > 0)
 		tell_tasks(sp);
+	if (sp->uncovered != NULL)
+		tell_uncovered(sp);
 	tell_other(sp);
 }
 
@@ -191,7 +204,8 @@ limit_write(struct json_writer *w, const struct session_process *sp)
 	if (p->oom_killed)
 		json_key_bool(w, "oomKilled", true);
 	if (cause == END_MEMORY || cause == END_CPU_TIME ||
-	    cause == END_FILE_SIZE || cause == END_COMMAND_DEADLINE)
+	    cause == END_FILE_SIZE || cause == END_COMMAND_DEADLINE ||
+	    sp->uncovered != NULL)
 		json_key_cstring(w, "killedBy", control_cause_name(cause));
 	if (sp->limit != NULL)
 		json_key_cstring(w, "limit", sp->limit);

@@ -61,6 +61,8 @@ end_cause(const struct session_process *sp)
 
 	if (sp->unrecorded)
 		return END_RECORDING;
+	if (sp->uncovered != NULL)
+		return END_FILTER;
 	if (p->timed_out)
 		return p->deadline_for == DEADLINE_COMMAND
 			   ? END_COMMAND_DEADLINE

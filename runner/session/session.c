@@ -68,6 +68,27 @@ give_up_helper(void *owner, const struct sandbox *n)
 	return s->server->give_up(s, n);
 }
 
+/* Kills the commands that can see a file which the policy of their sandbox
+ * protects: their view cannot be made whole while they run. */
+static void
+end_uncovered(void *owner, const struct sandbox *n, const char *path)
+{
+	struct session *s = owner;
+	struct session_process *sp;
+
+	log_warn(0,
+	    "sandbox: %s was replaced: killing the commands that see it", path);
+	give_up_helper(s, n);
+	TAILQ_FOREACH (sp, &s->started, link) {
+		if (sp->process.sandbox != n)
+			continue;
+		if (!process_terminate(&sp->process))
+			process_kill_tree(&sp->process);
+		else if (sp->uncovered == NULL)
+			sp->uncovered = xstrdup(path);
+	}
+}
+
 /*
  * Builds the variables that tell a file helper where the user's configuration
  * is, and by which names the client calls paths. A file helper has no other
@@ -163,6 +184,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
 		.note = note_placeholders,
+		.on_replaced = end_uncovered,
 		.owner = s,
 	};
 
@@ -565,6 +587,7 @@ session_process_free(struct session_process *p)
 	free(p->command);
 	free(p->sandbox.cwd);
 	free(p->limit);
+	free(p->uncovered);
 	free(p);
 }
 

@@ -74,7 +74,10 @@ struct session_process {
 	struct session *session;
 	struct network *network;     /* owned; NULL: it has no list of hosts */
 	struct recording *recording; /* recorder.c; NULL: not recorded */
-	char *limit;	 /* owned: the one that killed it, in words; or NULL */
+	char *limit; /* owned: the one that killed it, in words; or NULL */
+	/* owned: the protected path that it could see, for which it was killed;
+	 * or NULL */
+	char *uncovered;
 	bool unrecorded; /* ended because a record was required */
 	bool v0;	 /* started by dialect_v0.c, which has ids of its own */
 	bool orphaned;	 /* v0: its connection has ended */

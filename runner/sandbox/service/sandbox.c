@@ -83,6 +83,7 @@ sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
 		.program = userns < 0 ? open_program() : -1,
 		.options = *options,
 		.give_up = give_up,
+		.changes_fd = -1,
 		.owner = owner };
 	pool->options.userns = userns >= 0;
 	TAILQ_INIT(&pool->sandboxes);
@@ -97,6 +98,7 @@ sandbox_free(struct sandbox_pool *pool, struct sandbox *n)
 		kill(n->watch.pid, SIGKILL);
 	reaper_remove(&n->watch);
 	close(n->fd);
+	sandbox_unwatch(n);
 	sandbox_placeholders_clear(n);
 	plan_clear(&n->plan);
 	free(n);
@@ -109,6 +111,10 @@ sandbox_pool_clear(struct sandbox_pool *pool)
 		sandbox_free(pool, TAILQ_FIRST(&pool->sandboxes));
 	if (pool->program >= 0)
 		close(steal_fd(&pool->program));
+	if (pool->changes_fd >= 0) {
+		event_free(pool->changed);
+		close(steal_fd(&pool->changes_fd));
+	}
 }
 
 /* --- finding ------------------------------------------------------------ */
@@ -553,21 +559,22 @@ make_room(struct sandbox_pool *pool)
 	return false;
 }
 
-/*
- * Checks the view: what was replaced on the disk is no longer protected in it.
- */
-static bool
-is_intact(struct sandbox *n)
+bool
+sandbox_is_intact(struct sandbox *n)
 {
 	struct sandbox_answer a;
 	struct buf b;
 	int err;
 
+	if (n->watch.pid <= 0)
+		return false;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_check_put(&b);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
 		log_debug("sandbox: a view is discarded: %s", a.step);
+	if (err < 0 && n->watch.pid > 0)
+		retire(n);
 	return err == 0;
 }
 
@@ -595,7 +602,8 @@ find(struct sandbox_pool *pool, const struct plan *plan, bool check)
 	TAILQ_FOREACH (n, &pool->sandboxes, link) {
 		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
 			continue;
-		if (has_its_placeholders(n, plan) && (!check || is_intact(n)))
+		if (has_its_placeholders(n, plan) &&
+		    (!check || sandbox_is_intact(n)))
 			return n;
 		retire(n);
 	}
@@ -633,7 +641,11 @@ sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
 	sandbox_placeholders_init(n);
+	sandbox_pool_watch(pool);
+	sandbox_watch(n);
 	err = build(pool, n, landlock_only);
+	if (n->landlock_only) /* without mounts */
+		sandbox_unwatch(n);
 	if (err < 0) {
 		sandbox_free(pool, n);
 		return err;

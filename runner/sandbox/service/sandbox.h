@@ -23,6 +23,10 @@ struct group;
  */
 #define SANDBOXES_MAX 16
 
+/* The most directories of protected names that one session watches
+ * (replaced.c). */
+#define SANDBOX_WATCHES_MAX 4096
+
 struct sandbox {
 	struct sandbox_pool *pool;
 	TAILQ_ENTRY(sandbox) link; /* sandbox_pool.sandboxes, last used first */
@@ -34,6 +38,11 @@ struct sandbox {
 	bool covered;	     /* its placeholders exist and are covered */
 	struct event linger; /* gives up placeholders after the last user */
 	int fd;
+	/* owned: for each mount of the plan that of its directory, or not above
+	 * 0; NULL: none is watched */
+	int *watches;
+	size_t nwatches;
+	bool replaced;	/* the pool's on_replaced() was called */
 	unsigned users; /* processes, and file helpers with a request */
 	unsigned helpers;
 	unsigned landlock_abi; /* the kernel's; 0: it has none */
@@ -67,6 +76,15 @@ struct sandbox_pool {
 	const struct siphash_key *(*note)(
 	    void *owner, const struct placeholder *placeholders, size_t n);
 	const struct siphash_key *key;
+	/*
+	 * Called when a protected path has another file, which whoever is in
+	 * this sandbox can see. NULL: nothing is watched.
+	 */
+	void (*on_replaced)(
+	    void *owner, const struct sandbox *n, const char *path);
+	int changes_fd; /* inotify; -1: not yet */
+	struct event *changed;
+	bool told_unwatched; /* the log mentions what is not watched */
 	void *owner;
 	int userns;	    /* -1: each makes its own */
 	int program;	    /* for that, owned; -1: that of the runner */
@@ -154,5 +172,21 @@ void sandbox_release(struct sandbox *n);
  * because commands of other policies would see them on the disk.
  */
 void sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n);
+
+/* --- shared by sandbox.c and replaced.c --------------------------------- */
+
+/*
+ * Checks the view: what was replaced on the disk is no longer protected in it.
+ * A sandbox whose view is not intact is retired, and one that has ended is not
+ * intact.
+ */
+bool sandbox_is_intact(struct sandbox *n);
+
+/* Makes the pool watch, if it is told of what was replaced. */
+void sandbox_pool_watch(struct sandbox_pool *pool);
+
+/* Watches what the plan protects, before the view is built. */
+void sandbox_watch(struct sandbox *n);
+void sandbox_unwatch(struct sandbox *n);
 
 #endif

@@ -98,6 +98,7 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
+	sb->pool.on_replaced = host->on_replaced;
 	sandboxes_limit(sb, host, limits);
 }
 

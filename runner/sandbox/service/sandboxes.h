@@ -57,6 +57,8 @@ struct sandbox_host {
 	const struct siphash_key *(*note)(void *owner,
 	    const struct placeholder *placeholders,
 	    size_t n); /* see sandbox_pool */
+	void (*on_replaced)(void *owner, const struct sandbox *n,
+	    const char *path); /* see sandbox_pool */
 	void *owner;
 };
 
