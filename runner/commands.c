@@ -526,8 +526,10 @@ take_next(void)
 		return true;
 	}
 	/* Root's execd holds a copy of the other end, so the channel outlives a
-	 * broker. Its end means that root's execd is gone too. */
-	log_error(n < 0 ? (int)n : 0, "the broker is gone");
+	 * broker. Its end means that root's execd is gone too, or that nobody
+	 * needs a spare any more. */
+	if (session.generation != 0)
+		log_error(n < 0 ? (int)n : 0, "the broker is gone");
 	end_runner();
 }
 

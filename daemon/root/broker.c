@@ -50,9 +50,8 @@ broker_any(void)
 	return root.serving.pid > 0 ? root.serving.pid : root.next.pid;
 }
 
-/* If the broker has not come to serve, the next one is started from the
- * programs that served before. A serving broker holds them until it is ready.
- */
+/* A broker that has not come to serve is followed by the programs that served
+ * before. A serving broker holds them until it is ready. */
 static void
 drop_programs(struct broker_process *b)
 {

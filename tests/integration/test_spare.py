@@ -143,6 +143,21 @@ def test_it_ends_when_no_session_may_come(start, mode):
     assert spares(s) == []
 
 
+def test_its_end_is_no_error(start, mode):
+    """It is hung up before root, which is stopped here, kills it; and that is no line in the log."""
+    s = start()
+    ready(s)
+    pid = spare(s)
+    os.kill(s.pid, signal.SIGSTOP)
+    try:
+        os.kill(s.broker, signal.SIGUSR1)
+        poll(lambda: not is_alive(pid), what="end of the spare")
+    finally:
+        os.kill(s.pid, signal.SIGCONT)
+    gone(s, pid)
+    assert "the broker is gone" not in s.log
+
+
 def test_nothing_of_it_outlives_a_killed_monitor(start):
     s = start()
     ready(s)
