@@ -16,6 +16,7 @@
 #define CAN_EXIT_DETAILS       "processExitDetails"
 #define CAN_RETENTION_WAIT     "processRetentionWait"
 #define CAN_START_ID	       "processStartId"
+#define CAN_APPEND	       "fsOpenAppend"
 #define CAN_CHMOD	       "fsChmod"
 #define CAN_SYMLINK	       "fsSymlink"
 #define CAN_MOVE	       "fsMove"

@@ -199,6 +199,8 @@ struct fs_params {
 	struct slice data;
 	struct slice handle_id;
 	bool replace; /* fs/open: mode `replace` */
+	bool append;  /* fs/open: of a file that is there, and keeps what it has
+		       */
 	uint64_t offset, len;
 	uint64_t watch_id; /* fs/watch, fs/unwatch */
 	/* environmentConfig/read: lists of lists of keys */

@@ -194,6 +194,9 @@ params_fs_open(struct args *a, union method_params *p)
 	p->fs.handle_id = args_string(a, "handleId");
 	p->fs.path = args_path(a, "path");
 	p->fs.replace = args_default_enum(a, "mode", modes, 0) == 1;
+	p->fs.append = args_opt_bool(a, "append", false);
+	if (p->fs.append && !p->fs.replace)
+		args_fail(a, "append needs mode `replace`");
 	take_sandbox(a, p);
 }
 

@@ -284,11 +284,13 @@ check_open(struct request *r, struct slice id)
 }
 
 static int
-reply_handle(struct request *r, struct slice id)
+reply_handle(struct request *r, const struct fs_params *p, off_t size)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
-	json_key_string(&w, "handleId", id.ptr, id.len);
+	json_key_string(&w, "handleId", p->handle_id.ptr, p->handle_id.len);
+	if (p->append)
+		json_key_u64(&w, "size", (uint64_t)size);
 	reply_end(r->channel, &w);
 	return 0;
 }
@@ -297,13 +299,14 @@ int
 file_fs_open(struct request *r, const struct fs_params *p)
 {
 	struct handle *h = &handles[count];
+	int fd, flags = p->append    ? O_WRONLY
+			: p->replace ? O_WRONLY | O_CREAT | O_TRUNC
+				     : O_RDONLY;
 	struct stat st;
-	int fd;
 
 	if (!check_open(r, p->handle_id))
 		return 0;
-	fd = open_regular(AT_FDCWD, p->path.path,
-	    p->replace ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, &st);
+	fd = open_regular(AT_FDCWD, p->path.path, flags, &st);
 	if (fd == -ENOTSUP)
 		return reply_not_a_file(r, p->path.path);
 	if (fd < 0)
@@ -312,7 +315,7 @@ file_fs_open(struct request *r, const struct fs_params *p)
 	h->id_len = p->handle_id.len;
 	memcpy(h->id, p->handle_id.ptr, p->handle_id.len);
 	count++;
-	return reply_handle(r, p->handle_id);
+	return reply_handle(r, p, st.st_size);
 }
 
 static int

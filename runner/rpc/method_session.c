@@ -63,6 +63,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"processRetention",
 		"processRetentionWait",
 		"processStartId",
+		"fsOpenAppend",
 		"fsMove",
 		"fsMoveKeep",
 		"fsChmod",

@@ -252,6 +252,17 @@ def test_handles(fs):
     assert (fs.directory / "w").read_bytes() == b"\0" * 5 + b"end"
 
 
+def test_a_file_that_is_continued(fs):
+    c = fs.client
+    put(fs, "f", b"begun")
+    more = {"mode": "replace", "append": True}
+    assert result(fs("open", "f", handleId="h", **more)) == {"handleId": "h", "size": 5}
+    assert c.call("fs/writeBlock", {"handleId": "h", "offset": 3, "chunk": b64(b"inning")}) == {}
+    assert (fs.directory / "f").read_bytes() == b"beginning"
+    assert error(fs("open", "none", handleId="n", **more))[0] == -32004 and not (fs.directory / "none").exists()
+    assert error(fs("open", "f", handleId="n", append=True)) == (-32602, "append needs mode `replace`")
+
+
 def test_handles_end_with_their_connection(spawn, directory):
     s = spawn()
     (directory / "f").write_bytes(b"abc")

@@ -165,6 +165,7 @@ static const struct field {
 	{ "fs/open", "handleId", "\"h\"", STRING, REQUIRED },
 	{ "fs/open", "path", URI, PATH, REQUIRED },
 	{ "fs/open", "mode", "\"replace\"", ENUM, DEFAULT },
+	{ "fs/open", "append", "false", BOOL, OPTIONAL },
 	{ "fs/open", "sandbox", SANDBOX, OBJECT, OPTIONAL },
 	{ "fs/readBlock", "handleId", "\"h\"", STRING, REQUIRED },
 	{ "fs/readBlock", "offset", "1", U64, REQUIRED },

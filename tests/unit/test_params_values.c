@@ -159,6 +159,8 @@ show_open(struct json_writer *w, const union method_params *p)
 	show_path(w, p);
 	show_slice(w, p->fs.handle_id);
 	json_bool(w, p->fs.replace);
+	if (p->fs.append)
+		json_cstring(w, "append");
 }
 
 static void
@@ -276,6 +278,9 @@ static const struct value_row value_rows[] = {
 	{ "fs/open", show_open,
 	    PATH_A ",\"handleId\":\"h\",\"mode\":\"replace\"}",
 	    "[\"/a\",false,\"h\",true]" },
+	{ "fs/open", show_open,
+	    PATH_A ",\"handleId\":\"h\",\"mode\":\"replace\",\"append\":true}",
+	    "[\"/a\",false,\"h\",true,\"append\"]" },
 	{ "fs/readBlock", show_block,
 	    "{\"handleId\":\"h\",\"offset\":5,\"len\":18446744073709551615}",
 	    "[\"h\",5,18446744073709551615,\"\"]" },

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Transfers one file. After a lost connection a download continues where it
- * stopped. For an upload a command on the server appends the rest, because no
- * file method opens a file without truncating it. The input of that command
- * survives lost connections, and each byte arrives once.
- */
+/* Transfers one file. */
 #include "transfer.h"
 
 #include <errno.h>
@@ -14,6 +9,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "capabilities.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
 #include "util.h"
@@ -49,8 +45,8 @@ transfer_ask(struct transfer *t, const char *method, struct json_text *params,
 
 /* Opens the file under a new handle. */
 static void
-transfer_open(
-    struct transfer *t, const char *mode, execd_answer_fn *fn, void *owner)
+transfer_open(struct transfer *t, const char *mode, bool append,
+    execd_answer_fn *fn, void *owner)
 {
 	struct json_text params;
 
@@ -60,6 +56,8 @@ transfer_open(
 	json_key_path(&params.w, "path", t->path);
 	files_sandbox_add(&params.w);
 	json_key_cstring(&params.w, "mode", mode);
+	if (append)
+		json_key_bool(&params.w, "append", true);
 	transfer_ask(t, "fs/open", &params, fn, owner);
 }
 
@@ -255,7 +253,7 @@ download_open(struct download *d)
 	 * connection. */
 	if (d->got > 0)
 		transfer_identify(&d->t, identified, d);
-	transfer_open(&d->t, "read", download_opened, d);
+	transfer_open(&d->t, "read", false, download_opened, d);
 }
 
 static void
@@ -338,8 +336,6 @@ download_clear(struct download *d)
 
 static void upload_step(struct upload *u);
 
-static void upload_append(struct upload *u);
-
 /* --- Answers ------------------------------------------------------------ */
 
 static void
@@ -385,7 +381,34 @@ upload_open(struct upload *u)
 {
 	u->sent = u->acknowledged = 0;
 	u->blocks_sent = u->blocks_answered = 0;
-	transfer_open(&u->t, "replace", upload_opened, u);
+	transfer_open(&u->t, "replace", false, upload_opened, u);
+}
+
+/* What the server has must be what was sent. Blocks without an answer may have
+ * been written, and are written again. */
+static void
+upload_appends(void *arg, const struct execd_answer *a)
+{
+	struct upload *u = arg;
+	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
+	bool fits = a->code == 0 && size >= (int64_t)u->acknowledged &&
+		    (uint64_t)size <= u->size;
+
+	u->t.waiting--;
+	u->t.lost = !fits;
+	u->no_append = !fits && a->code != EXECD_CODE_LOST;
+	if (fits)
+		execctl_tell(u->t.ctl, "%s: continues at byte %" PRIu64,
+		    u->t.path, u->acknowledged);
+	upload_step(u);
+}
+
+static void
+upload_append(struct upload *u)
+{
+	u->sent = u->acknowledged;
+	u->blocks_sent = u->blocks_answered = 0;
+	transfer_open(&u->t, "replace", true, upload_appends, u);
 }
 
 static void
@@ -435,32 +458,20 @@ send_block(struct upload *u)
 			  : TRANSFER_BLOCK);
 }
 
-/* The handle was lost with the connection. What the server has stays, and the
- * rest is appended. A small file is sent again. */
+/* The handle was lost with the connection. What the server has stays, if it can
+ * open a file without truncating it. A small file is sent again. */
 static void
 upload_again(struct upload *u)
 {
 	if (!transfer_try_again(&u->t))
 		return;
-	if (u->acknowledged >= TRANSFER_BLOCK && !u->no_append) {
-		u->t.lost = false;
+	if (u->acknowledged >= TRANSFER_BLOCK && !u->no_append &&
+	    execd_client_can(u->t.ctl->client, CAN_APPEND)) {
 		upload_append(u);
 		return;
 	}
 	execctl_tell(u->t.ctl, "%s: starts again", u->t.path);
 	upload_open(u);
-	upload_step(u);
-}
-
-static void
-upload_appended(struct upload *u, bool worked)
-{
-	if (worked) {
-		transfer_finish(&u->t);
-		return;
-	}
-	u->no_append = true;
-	u->t.lost = true;
 	upload_step(u);
 }
 
@@ -499,150 +510,7 @@ upload_start(struct upload *u)
 void
 upload_clear(struct upload *u)
 {
-	execd_process_free(u->append);
 	transfer_clear(&u->t);
 	free(u->block);
-	u->append = NULL;
 	u->block = NULL;
-}
-
-/*
- * Sends the rest of an upload after a lost connection. No file method opens a
- * file without truncating it, so a command on the server appends. Its input
- * survives lost connections, and each byte arrives once.
- */
-
-#define PIECE_BYTES (256u << 10)
-#define WRITES_MAX  16 /* under way; servers queue 8 MiB */
-
-static void feed(struct upload *u);
-
-static void
-written(void *arg, const struct execd_answer *a)
-{
-	struct upload *u = arg;
-
-	u->append_writes--;
-	if (a->code == 0 &&
-	    json_is(json_get(a->result, "status"), "accepted")) {
-		feed(u);
-		return;
-	}
-	u->append_code = u->append_code > 0 ? u->append_code : 1;
-}
-
-static void
-feed(struct upload *u)
-{
-	while (u->append_code < 0 && u->sent < u->size &&
-	       u->append_writes < WRITES_MAX) {
-		uint64_t left = u->size - u->sent;
-		size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-
-		if (u->read(u->t.arg, u->sent, u->block, n) < 0) {
-			u->append_code = 1;
-			execd_process_terminate(u->append, 0);
-			return;
-		}
-		u->sent += n;
-		u->append_writes++;
-		execd_process_write(u->append, u->block, n, written, u);
-		if (u->progress != NULL)
-			u->progress(u->t.arg, u->sent);
-	}
-}
-
-static void
-started(void *arg, const char *sandbox_type)
-{
-	feed(arg);
-}
-
-static void
-exited(void *arg, const struct execd_exit *how)
-{
-	struct upload *u = arg;
-
-	if (u->append_code < 0)
-		u->append_code = how->code;
-}
-
-static void
-check_size(void *arg, const struct execd_answer *a)
-{
-	struct upload *u = arg;
-	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
-
-	u->t.waiting--;
-	if (a->code != 0 || size < 0 || (uint64_t)size != u->size)
-		execctl_tell(u->t.ctl, "%s: appending failed", u->t.path);
-	upload_appended(
-	    u, a->code == 0 && size >= 0 && (uint64_t)size == u->size);
-}
-
-static void
-ended(void *arg)
-{
-	struct upload *u = arg;
-
-	/* The exit status is not enough: the file must also have the right
-	 * size. */
-	transfer_identify(&u->t, check_size, u);
-}
-
-static void
-failed(void *arg, int code, const char *message)
-{
-	struct upload *u = arg;
-
-	execctl_tell(u->t.ctl, "%s: appending: %s", u->t.path, message);
-	upload_appended(u, false);
-}
-
-static void
-start_append(void *arg, const struct execd_answer *a)
-{
-	static const struct execd_process_events events = { .started = started,
-		.exited = exited,
-		.closed = ended,
-		.failed = failed };
-	struct upload *u = arg;
-	int64_t size = execd_json_number(json_get(a->result, "size"), -1);
-	char count[24];
-	const char *argv[] = { "/bin/sh", "-c", "head -c \"$1\" >>\"$2\"", "sh",
-		count, u->t.path, NULL };
-	struct execd_start start = {
-		.argv = argv,
-		.cwd = "/",
-		.pipe_stdin = true,
-		/* The rest is written under the same sandbox as the beginning.
-		 */
-		.sandbox = files_sandbox_text(),
-	};
-
-	u->t.waiting--;
-	if (a->code != 0 || size < 0 || (uint64_t)size > u->size) {
-		upload_appended(u, false);
-		return;
-	}
-	/* Blocks without an answer may have been written, so the upload
-	 * continues at the size that the file has now. */
-	u->sent = (uint64_t)size;
-	u->append_code = -1;
-	snprintf(count, sizeof(count), "%" PRIu64, u->size - u->sent);
-	execctl_tell(
-	    u->t.ctl, "%s: continues at byte %" PRIu64, u->t.path, u->sent);
-	execd_process_free(u->append);
-	u->append = NULL;
-	if (execd_process_start(
-		u->t.ctl->client, &start, &events, u, &u->append) < 0)
-		upload_appended(u, false);
-}
-
-/* A command on the server appends the rest of the file. Calls
- * upload_appended() at the end. */
-static void
-upload_append(struct upload *u)
-{
-	transfer_identify(&u->t, start_append, u);
 }

@@ -75,9 +75,6 @@ struct upload {
 	uint64_t ends[TRANSFER_WINDOW]; /* of blocks under way, a ring */
 	unsigned int blocks_sent, blocks_answered;
 	bool no_append; /* appending failed before */
-	struct execd_process *append;
-	unsigned int append_writes;
-	int append_code;
 	uint8_t *block; /* owned, TRANSFER_BLOCK bytes; or NULL */
 };
 
