@@ -64,7 +64,7 @@ struct account {
 	pid_t program;
 	bool asking;
 	int64_t asked_ms; /* when; 0: never */
-	uint64_t stamp;	  /* of the files of local accounts then */
+	uint64_t stamp;	  /* of the local accounts then */
 	char why[128];	  /* why the user gets no session; "": he does */
 };
 

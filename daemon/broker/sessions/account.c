@@ -23,8 +23,8 @@
 #include "spawn_user.h"
 #include "util.h"
 
-/* What is known holds for this long, if the files of local accounts stay as
- * they are: a name service elsewhere is asked no more often. */
+/* What is known holds for this long, if no file of /etc is replaced: a name
+ * service elsewhere is asked no more often. */
 #define KNOWN_MS 10000
 
 /* The name service's time to answer. */
@@ -33,23 +33,17 @@
 /* Those that are being asked about, the longest first. */
 static TAILQ_HEAD(, identity) asked = TAILQ_HEAD_INITIALIZER(asked);
 
-/* A number that changes with the files of local accounts. */
+/* A number that changes when a file of local accounts does: who changes one
+ * replaces it. */
 static uint64_t
 local_accounts(void)
 {
-	static const char *const files[] = { "/etc/passwd", "/etc/shadow",
-		"/etc/group" };
-	uint64_t sum = 0;
 	struct stat st;
 
-	for (size_t i = 0; i < nitems(files); i++) {
-		if (stat(files[i], &st) < 0)
-			continue;
-		sum = sum * 1000003 + st.st_ino;
-		sum = sum * 1000003 + (uint64_t)st.st_ctim.tv_sec;
-		sum = sum * 1000003 + (uint64_t)st.st_ctim.tv_nsec;
-	}
-	return sum;
+	if (stat("/etc", &st) < 0)
+		return 0;
+	return (st.st_ino * 1000003 + (uint64_t)st.st_ctim.tv_sec) * 1000003 +
+	       (uint64_t)st.st_ctim.tv_nsec;
 }
 
 static void

@@ -86,7 +86,7 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
     const struct sandbox_limits *limits)
 {
 	static char *const none[] = { NULL };
-	struct sandbox_options options = options_of(host, limits);
+	static const struct sandbox_options later; /* sandboxes_limit() */
 
 	sb->home = host->home;
 	sb->tmpdir = host->tmpdir;
@@ -94,7 +94,7 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
 	sb->no_landlock = command_landlock_abi() == 0;
-	sandbox_pool_init(&sb->pool, host->base, host->userns, &options,
+	sandbox_pool_init(&sb->pool, host->base, host->userns, &later,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.note = host->note;
