@@ -33,8 +33,7 @@
 /* Groups below base: of all sessions, of an identity, a session, a command. */
 #define LEVELS 4
 
-/* So many names of a group are tried before the claim fails. */
-#define CLAIMS_MAX 100
+#define CLAIMS_MAX 100 /* names that are tried for a group */
 
 /* The leaf that the program itself moves into. */
 #define LEAF "monitor"
@@ -335,8 +334,7 @@ use_unified(struct cgroup_claim *c, char *why)
 	return err;
 }
 
-/* Returns -EBUSY and says so if somebody else has processes in the group: then
- * nothing is changed in it. */
+/* Changes nothing in a group with processes of others: -EBUSY, and who. */
 static int
 check_members(struct cgroup_claim *c, char *why)
 {
@@ -346,8 +344,8 @@ check_members(struct cgroup_claim *c, char *why)
 	if (own < 0 || is_root_group(own) || each_member(own, -1, &other) == 0)
 		return 0;
 	snprintf(why, CGROUP_CLAIM_WHY_MAX,
-	    "the group is not execd's alone: process %d%s is in it", (int)other,
-	    other == 0 ? ", one of another pid namespace," : "");
+	    "the group is not execd's alone: process %d is in it%s", (int)other,
+	    other == 0 ? " (of another pid namespace)" : "");
 	close_unified(&c->own);
 	return -EBUSY;
 }

@@ -33,6 +33,7 @@
 
 #include "cgroup.h"
 #include "control.h"
+#include "ctl_socket.h"
 #include "doctor_groups.h"
 #include "exit_code.h"
 #include "frame.h"
@@ -252,6 +253,25 @@ try_openat2(const struct patient *p, unsigned what)
 
 	if (syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how)) < 0)
 		give_up();
+}
+
+/* What is missing of the directory is made at the start. */
+static void
+try_ctl(const struct patient *p, unsigned what)
+{
+	char directory[CTL_DIRECTORY_MAX], path[CTL_PATH_MAX];
+	int err = ctl_directory(directory, p->root);
+
+	errno = -err;
+	if (err < 0)
+		give_up();
+	while (access(directory, F_OK) < 0 && errno == ENOENT &&
+	       strrchr(directory, '/') > directory)
+		*strrchr(directory, '/') = '\0';
+	snprintf(path, sizeof(path), "%s/d.XXXXXX", directory);
+	if (mkdtemp(path) == NULL)
+		give_up();
+	rmdir(path);
 }
 
 /* --- the proxy of lists of hosts ---------------------------------------- */
@@ -553,6 +573,9 @@ static const struct layer layers[] = {
 	    try_cgroups,
 	    "without a cpu controller, cpu-quota and cpu-weight are not enforced",
 	    CGROUP_COUNTS_CPU },
+	{ "a place for the socket of `execd ctl`", false, false, try_ctl,
+	    "sessions open, and nobody can list, end or reload them; room in /run, "
+	    "or as an ordinary user in XDG_RUNTIME_DIR or HOME" },
 	{ "a command in a sandbox", true, true, try_command,
 	    "the reason is above, as execd-runner wrote it" },
 	{ "a command in a sandbox that may write everywhere", true, true,

@@ -50,13 +50,14 @@ answer(const struct broker_process *b, enum spawn_type type,
 
 /* --- the list ------------------------------------------------------------- */
 
-/* For the sockets of `execd ctl`. Only root can make it; the broker checks
- * whose it is. */
+/* For the sockets of `execd ctl`. The broker checks whose it is. */
 static void
 make_directory(void)
 {
 	if (root.is_root && mkdir(CTL_ROOT_DIRECTORY, 0755) == 0)
 		chmod(CTL_ROOT_DIRECTORY, 0755); /* whatever the umask is */
+	else if (root.is_root && errno != EEXIST)
+		log_warn(-errno, CTL_ROOT_DIRECTORY);
 }
 
 /* The first broker serves. */

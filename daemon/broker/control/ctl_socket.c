@@ -195,7 +195,7 @@ choose_path(const struct conf *c, char path[CTL_PATH_MAX])
 		snprintf(path, CTL_PATH_MAX, "%s/" CTL_NAME_PREFIX "%d",
 		    directory, (int)spawn_root_pid());
 	else
-		log_warn(err, "there is no `execd ctl`: %s",
+		log_warn(err, "there is no `execd ctl`, and sessions open: %s",
 		    directory[0] != '\0' ? directory
 					 : "XDG_RUNTIME_DIR or HOME is needed");
 	return err;
@@ -233,7 +233,8 @@ ctl_open(struct conf *c)
 	r->listener = NULL;
 	if (r->socket != NULL)
 		return code;
-	log_warn(0, "there is no `execd ctl`: see the line before");
+	log_warn(0,
+	    "there is no `execd ctl`, and sessions open: see the line before");
 	return 0;
 }
 
