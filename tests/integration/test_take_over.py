@@ -118,7 +118,7 @@ def test_a_connection_of_the_front_end_before(two):
     a.drop()
     poll(lambda: s.log.count(f"session {a.session_id[:8]}: detached") == 3, what="line of the log")
     assert s.connect(token="a").ready(resumeSessionId=a.session_id).run("x", ["/bin/echo", "x"]).stdout == "x\n"
-    assert "broker: " not in s.log
+    assert "]: broker: " not in s.log
 
 
 @pytest.fixture(params=["yes", "no"])
