@@ -3,7 +3,7 @@
  * The TCP ports on which execd listens. A command that reached one of them
  * could leave its sandbox there, so whoever connects for a command or a client
  * asks own_ports_has() right before connect(2): the proxy for connect(2)
- * (connect_proxy.h), execd-netproxy, execd-http, and process/forward. They
+ * (socket_calls.h), execd-netproxy, execd-http, and process/forward. They
  * refuse these ports on every address of this host. The same port of another
  * host is open.
  *

@@ -101,45 +101,167 @@ for domain, kind, to in ((1, socket.SOCK_DGRAM, None), (1, socket.SOCK_DGRAM | 1
 """)).splitlines() == ["True True"] * 3 + ["raw EPERM", "alone EPERM", "-1 EFAULT", "-1 EINVAL", "-1 EPERM"]
 
 
-# With a signal each 70 us a quick machine may begin the same call again without an end.
-@pytest.mark.nightly
-def test_a_signal_in_the_middle(shell):
-    """What was carried out for a call that a signal interrupts is not refused as done when the kernel begins the call again."""
-    assert shell(python("""
+SIGNALS = """
 libc = ctypes.CDLL(None, use_errno=True)
-signal.signal(signal.SIGALRM, lambda *_: None); signal.siginterrupt(signal.SIGALRM, False)
-tcp = socket.create_server(("127.0.0.1", 0), backlog=4096); unix = bind("s")
+tcp = socket.create_server(("127.0.0.1", 0), backlog=4096); unix = bind("s"); tcp.setblocking(False); unix.setblocking(False)
 def inet(port): return struct.pack("=H", 2) + struct.pack("!H4s8x", port, bytes((127, 0, 0, 1)))
 def local(name): return struct.pack("=H", 1) + name.encode() + bytes(1)
-seen = set()
+def answer(result): return 0 if result == 0 else errno.errorcode[ctypes.get_errno()]
 def call(f, s, a):
-    with s:
-        if f(s.fileno(), a, len(a)) < 0: seen.add(errno.errorcode[ctypes.get_errno()])
-signal.setitimer(signal.ITIMER_REAL, 0.00007, 0.00007)
-for i in range(400):
-    call(libc.bind, socket.socket(socket.AF_UNIX), local("n%d" % i))
-    call(libc.bind, socket.socket(), inet(0))
-    call(libc.connect, socket.socket(socket.AF_UNIX), local("s")); unix.accept()
-    call(libc.connect, socket.socket(), inet(tcp.getsockname()[1])); tcp.accept()
+    with s: return answer(f(s.fileno(), a, len(a)))
+def connect_to(server, s, a):
+    got = [call(libc.connect, s, a)]
+    try:
+        while True: server.accept()[0].close(); got.append(1)
+    except BlockingIOError: return got
+def pair():
+    before = len(os.listdir("/proc/self/fd")); fds = (ctypes.c_int * 2)()
+    got = answer(libc.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM, 0, fds)), len(os.listdir("/proc/self/fd")) - before
+    for fd in set(fds): os.close(fd)
+    return got
+os.mkdir("d"); seen = set()
+libc.signal(signal.SIGALRM, ctypes.cast(libc.getpid, ctypes.c_void_p)) # SA_RESTART, and a handler that does nothing
+signal.setitimer(signal.ITIMER_REAL, 0.00005, 0.00005)
+for i in range(200):
+    seen.add(("bind", call(libc.bind, socket.socket(socket.AF_UNIX), local("n%d" % i))))
+    seen.add(("bind", call(libc.bind, socket.socket(), inet(0))))
+    seen.add(("connect", *connect_to(unix, socket.socket(socket.AF_UNIX), local("s"))))
+    seen.add(("connect", *connect_to(tcp, socket.socket(), inet(tcp.getsockname()[1]))))
+    if PAIRS: seen.add(("pair", *pair()))
+    seen.add(("chmod", answer(libc.chmod(b"d", 0o2700 + i % 8))))
 signal.setitimer(signal.ITIMER_REAL, 0)
-print(seen or "fine")
-"""), timeout=60) == "fine\n"
+print(sorted(seen))
+"""
 
 
-def test_many_wait_at_once(enabled):
+def test_a_signal_in_the_middle(shell):
+    """Calls that a signal each 50 us interrupts come to an end, and what is carried out for one is carried out once."""
+    assert shell(python(SIGNALS.replace("PAIRS", "True")), timeout=60) == "[('bind', 0), ('chmod', 0), ('connect', 0, 1), ('pair', 0, 2)]\n"
+
+
+# A socket that takes no connection more, of either family, and one that is to connect to it.
+FULL = """
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+def full(family):
+    s = socket.socket(family); s.bind("full" if family == socket.AF_UNIX else ("127.0.0.1", 0)); s.listen(0); filled = []
+    while True:
+        c = socket.socket(family); c.settimeout(0.2); filled.append(c)
+        try: c.connect(s.getsockname())
+        except OSError: return s, filled
+def address(s):
+    name = s.getsockname()
+    return struct.pack("=H", 1) + name.encode() + bytes(1) if s.family == socket.AF_UNIX else \
+        struct.pack("=H", 2) + struct.pack("!H4s8x", name[1], bytes((127, 0, 0, 1)))
+def blocking(c, a): return 0 if libc.connect(c.fileno(), a, len(a)) == 0 else errno.errorcode[ctypes.get_errno()]
+connects = {"x86_64": "42", "aarch64": "203"}[os.uname().machine]
+def await_waiting(pid):
+    while not any(open(f"/proc/{pid}/task/{t}/syscall").read().split()[0] == connects for t in os.listdir(f"/proc/{pid}/task")): time.sleep(0.01)
+"""
+
+
+def test_who_waits_hears_signals(shell):
+    """A handler that ends the call, one after which it goes on, a stop, and an end with and without a core: as without a sandbox."""
+    assert shell(python(FULL + """
+for family in (socket.AF_UNIX, socket.AF_INET):
+    s, filled = full(family); a = address(s)
+    def child(prepare, threads=False):
+        pid = os.fork()
+        if pid: await_waiting(pid); return pid
+        c = socket.socket(family); prepare(c)
+        def call():
+            got = blocking(c, a); print(got, flush=True); os._exit(0)
+        if threads: threading.Thread(target=call).start(); time.sleep(99)
+        call()
+    def restart(c): signal.siginterrupt(signal.SIGUSR1, False)
+    def timed(c): restart(c); c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("=qq", 99, 0))
+    for prepare in (lambda c: None, timed):
+        pid = child(prepare); os.kill(pid, signal.SIGUSR1); os.waitpid(pid, 0)
+    for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL):
+        pid = child(lambda c: None); os.kill(pid, number); print(os.WTERMSIG(os.waitpid(pid, 0)[1]) == number, flush=True)
+    on = [child(restart), child(lambda c: None, True)]
+    for pid in on:
+        os.kill(pid, signal.SIGSTOP); print(os.WIFSTOPPED(os.waitpid(pid, os.WUNTRACED)[1]), flush=True); os.kill(pid, signal.SIGCONT)
+    for _ in range(9): os.kill(on[0], signal.SIGUSR1); await_waiting(on[0])
+    s.settimeout(30)
+    for c in filled: c.close()
+    threading.Thread(target=lambda: [s.accept() for _ in range(99)], daemon=True).start()
+    for pid in on: os.waitpid(pid, 0)
+    s.close()
+    print("-", flush=True)
+"""), timeout=60).splitlines() == ["EINTR", "EINTR", "True", "True", "True", "True", "True", "0", "0", "-"] * 2
+
+
+def test_who_waits_is_told_when_its_time_is_over(shell):
+    """SO_SNDTIMEO, as the kernel answers it."""
+    assert shell(python(FULL + """
+for family in (socket.AF_UNIX, socket.AF_INET):
+    s, filled = full(family); c = socket.socket(family)
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("=qq", 0, 100000)); print(blocking(c, address(s)))
+""")) == "EAGAIN\nEINPROGRESS\n"
+
+
+def test_many_wait_at_once(shell):
     """More than a thread pool has: each waits for its own server, and none is told to try again."""
-    assert enabled(python("""
-s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(1); done = []
-def one():
-    c = socket.socket(); c.connect(s.getsockname()); done.append(1)
-threads = [threading.Thread(target=one, daemon=True) for _ in range(300)]
+    assert shell(python("""
+for family in (socket.AF_INET, socket.AF_UNIX):
+    s = socket.socket(family); s.bind("many" if family == socket.AF_UNIX else ("127.0.0.1", 0)); s.listen(1); done = []
+    def one():
+        c = socket.socket(family); c.connect(s.getsockname()); done.append(1)
+    threads = [threading.Thread(target=one, daemon=True) for _ in range(300)]
+    for t in threads: t.start()
+    def accept(s):
+        while True: s.accept()
+    threading.Thread(target=accept, args=(s,), daemon=True).start()
+    for t in threads: t.join(90)
+    print(len(done))
+"""), timeout=100) == "300\n300\n"
+
+
+# As many as wait at once of one process (1024); one more says that it may not.
+FILL = FULL + """
+threading.stack_size(65536); s, filled = full(socket.AF_UNIX); c = socket.socket(socket.AF_UNIX); a = address(s); told = []
+def fill(more):
+    for _ in range(1024 + more): threading.Thread(target=lambda: told.append(blocking(c, a)), daemon=True).start()
+    while not told: time.sleep(0.01)
+"""
+
+
+def test_one_process_leaves_room_for_others(session, shell):
+    """Each has so many calls that wait, and is told when it has them; other commands of the policy go on."""
+    id = shell.start(python(FILL + 'fill(1); print(*told, flush=True); sys.stdin.read(); print(*told)', "fill.py"), pipeStdin=True)
+    session.wait_output(id, b"ENOBUFS", timeout=60)
+    assert shell(python("""
+s = socket.socket(socket.AF_UNIX); s.bind("o"); s.listen(1); done = []
+threads = [threading.Thread(target=lambda: done.append(connect("o")), daemon=True) for _ in range(20)]
 for t in threads: t.start()
-def accept():
-    while True: s.accept()
-threading.Thread(target=accept, daemon=True).start()
-for t in threads: t.join(90)
+for t in threads: s.accept()
+for t in threads: t.join()
 print(len(done))
-"""), timeout=100) == "300\n"
+"""), timeout=60) == "20\n"
+    session.call("process/closeStdin", {"processId": id})
+    assert session.finished(id).stdout == "ENOBUFS\nENOBUFS\n"
+
+
+@pytest.mark.nightly
+def test_many_processes_reach_the_limit_of_all(session, enabled):
+    """Of one policy 4096 calls wait. Who would wait besides is told so, and who need not is served; with the attack that ends."""
+    id = enabled.start(python(FILL + """
+for _ in range(4):
+    if os.fork() == 0: fill(1); print("full", flush=True); time.sleep(999)
+time.sleep(999)
+""", "fill.py"))
+    session.wait_output(id, b"full\n" * 4, timeout=90)
+    script = "rm full; " + python(FULL + """
+s, filled = full(socket.AF_UNIX); a = address(s); pid = os.fork()
+if pid == 0: print(blocking(socket.socket(socket.AF_UNIX), a), flush=True); os._exit(0)
+if sys.stdin.read(): await_waiting(pid); s.accept()
+os.waitpid(pid, 0)
+""")
+    assert enabled(script + " </dev/null") == "ENOBUFS\n"
+    session.call("process/terminate", {"processId": id})
+    session.finished(id)
+    assert enabled(script + " <<<accept") == "0\n"
 
 
 HOME = "mkdir -p h; export HOME=$PWD/h\n"

@@ -28,10 +28,10 @@
 #include <unistd.h>
 
 #include "clone_into.h"
-#include "connect_proxy.h"
 #include "filter.h"
 #include "heap.h"
 #include "seqpacket.h"
+#include "socket_calls.h"
 #include "util.h"
 
 /* Not in the headers of Debian 12. */
@@ -39,7 +39,6 @@
 #define NR_landlock_restrict_self 446
 #define STACK_BYTES		  (64u << 10)
 #define RECORD_BYTES		  512 /* the kernel's structs: 80 and 24 today */
-#define STATUS_BYTES		  512 /* Umask and Tgid are in its first lines */
 #define SOCKET_TYPE_BITS	  0xf
 
 static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
@@ -249,27 +248,35 @@ call_proxy_is_awaited(uint64_t id)
 		   &id) == 0;
 }
 
-long
-call_proxy_status(pid_t pid, const char *field, int base)
+int
+call_proxy_status_read(struct call_proxy_status *s, pid_t pid)
 {
-	char name[32], text[STATUS_BYTES + 1];
+	char name[32];
 	_cleanup_close_ int fd = -1;
-	const char *line;
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "%d/status", pid);
 	fd = openat(CALL_PROXY_PROC_FD, name, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, STATUS_BYTES);
+	n = fd < 0 ? -1 : read(fd, s->text, CALL_PROXY_STATUS_BYTES);
 	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	line = strstr(text, field);
-	return line == NULL ? -1 : strtol(line + strlen(field), NULL, base);
+		return -ESRCH;
+	s->text[n] = '\0';
+	return 0;
+}
+
+uint64_t
+call_proxy_status_get(
+    const struct call_proxy_status *s, const char *field, int base)
+{
+	const char *line = strstr(s->text, field);
+
+	return line == NULL ? 0 : strtoull(line + strlen(field), NULL, base);
 }
 
 /* --- one call ----------------------------------------------------------- */
 
-static void
+/* Returns false if nobody waits for it any more. */
+static bool
 answer(uint64_t id, int err)
 {
 	static union {
@@ -280,7 +287,7 @@ answer(uint64_t id, int err)
 	memset(&a, 0, sizeof(a));
 	a.r.id = id;
 	a.r.error = err;
-	ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_SEND, &a);
+	return ioctl(CALL_PROXY_LISTENER_FD, SECCOMP_IOCTL_NOTIF_SEND, &a) == 0;
 }
 
 static void
@@ -299,10 +306,10 @@ serve_one(void)
 	pid = (pid_t)call.n.pid;
 	switch (call.n.data.nr) {
 	case SYS_connect:
-		connect_proxy_take(call.n.id, pid, &call.n.data, answer);
+		socket_calls_connect(call.n.id, pid, &call.n.data, answer);
 		break;
 	case SYS_bind:
-		connect_proxy_bind(call.n.id, pid, &call.n.data, answer);
+		socket_calls_bind(call.n.id, pid, &call.n.data, answer);
 		break;
 	case SYS_socketpair:
 		answer(
@@ -360,7 +367,7 @@ static const struct sock_filter own_filter[] = {
 	FILTER_PERMIT(SYS_exit_group),
 	UNLESS(SYS_clone, 3),
 	FILTER_LOAD(args[0]),
-	UNLESS(CONNECT_PROXY_CLONE, 1),
+	UNLESS(SOCKET_CALLS_CLONE, 1),
 	ANSWER(SECCOMP_RET_ALLOW),
 	FILTER_KILL,
 };
@@ -440,7 +447,7 @@ place_descriptors(const struct given *g)
 		else if (high[i] < 0 || dup2(high[i], i) < 0)
 			return false;
 	close_from(CALL_PROXY_FDS);
-	connect_proxy_landlock(m->ruleset >= 0);
+	socket_calls_begin(m->ruleset >= 0);
 	/* connect(2) has no room for a directory beside the path. */
 	return !call_proxy_connects(m) || fchdir(CALL_PROXY_PROC_FD) == 0;
 }
@@ -449,7 +456,7 @@ place_descriptors(const struct given *g)
 static void
 serve_calls(void)
 {
-	static struct pollfd pfds[2 + CONNECT_PROXY_WAITING_MAX] = {
+	static struct pollfd pfds[2 + SOCKET_CALLS_WAITING_MAX] = {
 		{ .fd = CALL_PROXY_LISTENER_FD, .events = POLLIN },
 		{ .fd = CALL_PROXY_SANDBOX_FD },
 	};
@@ -457,12 +464,12 @@ serve_calls(void)
 	int pause = -1;
 
 	while (poll(pfds, n, pause) >= 0 && pfds[1].revents == 0) {
+		socket_calls_look(pfds + 2, answer);
 		if (pfds[0].revents & POLLIN)
 			serve_one();
 		else if (pfds[0].revents != 0)
 			break;
-		pause = connect_proxy_look(answer);
-		n = 2 + connect_proxy_watch(pfds + 2);
+		n = 2 + socket_calls_watch(pfds + 2, &pause);
 	}
 }
 
@@ -490,6 +497,19 @@ is_missing(int err)
 	return err == EINVAL || err == ENOSYS || err == EBUSY;
 }
 
+/* Before Linux 5.19 a signal ends a wait for the proxy (call_signals.h). */
+static int
+load_listener(const struct sock_filter *code, size_t n)
+{
+	int listener = load(code, n,
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER |
+		SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+
+	return listener < 0 && errno == EINVAL
+		   ? load(code, n, SECCOMP_FILTER_FLAG_NEW_LISTENER)
+		   : listener;
+}
+
 int
 call_proxy_start(const struct call_proxy_means *m, bool *there)
 {
@@ -514,8 +534,7 @@ call_proxy_start(const struct call_proxy_means *m, bool *there)
 	close(pair[1]);
 	if (err < 0)
 		return err;
-	listener =
-	    load(code, write_filter(code, m), SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	listener = load_listener(code, write_filter(code, m));
 	if (listener < 0)
 		return is_missing(errno) ? 0 : -errno;
 	err = seqpacket_send(sandbox, "", 1, &listener, 1);

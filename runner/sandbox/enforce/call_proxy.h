@@ -3,7 +3,7 @@
  * The proxy of a sandbox: a process beside it that carries out calls of
  * commands which a filter cannot judge, because it sees no memory
  * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit,
- * connect(2) and bind(2) (connect_proxy.h), and socketpair(2) of datagram
+ * connect(2) and bind(2) (socket_calls.h), and socketpair(2) of datagram
  * sockets. The command's own call is never let through. If the proxy is gone,
  * the calls fail with ENOSYS.
  *
@@ -89,10 +89,20 @@ bool call_proxy_is_awaited(uint64_t id);
 int call_proxy_open_link(pid_t pid, const char *link);
 
 /*
- * Returns a number of the first lines of the command's /proc/PID/status.
- * `field` is its name, with the line end before it and the colon behind it. -1:
- * there is none.
+ * Reads a thread's /proc/PID/status, of which the line of groups may be long.
+ * Returns 0 or -ESRCH.
  */
-long call_proxy_status(pid_t pid, const char *field, int base);
+#define CALL_PROXY_STATUS_BYTES 8192
+struct call_proxy_status {
+	char text[CALL_PROXY_STATUS_BYTES + 1];
+};
+int call_proxy_status_read(struct call_proxy_status *s, pid_t pid);
+
+/*
+ * Returns a number of it. `field` is its name, with the line end before it and
+ * the colon behind it. 0: there is none.
+ */
+uint64_t call_proxy_status_get(
+    const struct call_proxy_status *s, const char *field, int base);
 
 #endif

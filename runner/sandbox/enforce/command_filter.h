@@ -31,7 +31,7 @@ struct command_filter_options {
 	bool loopback;
 	/*
 	 * With network or loopback: UNIX stream and seqpacket sockets, because
-	 * the proxy (connect_proxy.h) carries out connect(2), and socketpair(2)
+	 * the proxy (socket_calls.h) carries out connect(2), and socketpair(2)
 	 * of datagram sockets. This filter does not.
 	 */
 	bool own_unix;

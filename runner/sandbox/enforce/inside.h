@@ -24,7 +24,7 @@ struct inside {
 	bool terminals;	    /* the view has a /dev/pts to mount over */
 	bool network, restrict_files;
 	bool loopback;	   /* a network namespace of its own (loopback.h) */
-	bool own_unix;	   /* UNIX sockets have a proxy (connect_proxy.h) */
+	bool own_unix;	   /* UNIX sockets have a proxy (socket_calls.h) */
 	bool guards_ports; /* execd's own are out of reach (own_ports.h) */
 	struct command_landlock_place
 	    *writable; /* owned; places for Landlock, in the view, with room for

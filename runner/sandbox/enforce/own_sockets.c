@@ -27,6 +27,7 @@
 
 static uint64_t cookies[OWN_SOCKETS_MAX]; /* the latest ones; 0: none yet */
 static size_t ncookies;			  /* recorded since the start */
+static bool host; /* the list is that of the host's network */
 
 void
 own_sockets_add(int fd)
@@ -58,7 +59,6 @@ struct bound_file {
 	uint32_t device; /* as in the kernel: major << 20 | minor */
 	int mount;
 	bool found;
-	bool listed; /* as in own_sockets_have() */
 };
 
 /*
@@ -173,7 +173,8 @@ is_bound_to(const struct nlmsghdr *h, const struct bound_file *f)
 		return false;
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (is_it(a, f))
-			return f->listed || was_added(cookie_of(m));
+			return f->name != NULL || !host ||
+			       was_added(cookie_of(m));
 	return false;
 }
 
@@ -232,35 +233,32 @@ list_sockets(int diag, const struct bound_file *f, bool *found)
 }
 
 bool
-own_sockets_have(pid_t pid, int fd, const struct stat *st, bool listed)
+own_sockets_have(pid_t pid, int fd, const struct stat *st)
 {
 	struct bound_file f;
 	bool found;
 
-	if (!name_file(pid, fd, st, &f))
-		return false;
-	f.listed = listed;
-	return list_sockets(CALL_PROXY_DIAG_FD, &f, &found) == 0 && found;
+	return name_file(pid, fd, st, &f) &&
+	       list_sockets(CALL_PROXY_DIAG_FD, &f, &found) == 0 && found;
 }
 
 bool
 own_sockets_have_name(const char *name, size_t len)
 {
-	const struct bound_file f = {
-		.name = name, .len = len, .listed = true
-	};
+	const struct bound_file f = { .name = name, .len = len };
 	bool found;
 
 	return list_sockets(CALL_PROXY_DIAG_FD, &f, &found) < 0 || found;
 }
 
 int
-own_sockets_open(void)
+own_sockets_open(bool of_host)
 {
 	_cleanup_close_ int diag =
 	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	bool found;
 
+	host = of_host;
 	return diag < 0 || list_sockets(diag, NULL, &found) < 0
 		   ? -1
 		   : steal_fd(&diag);

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which UNIX sockets with a path are those of a sandbox. In a network namespace
- * of its own these are all that the kernel lists. In that of the host these are
- * the ones that the proxy bound itself (connect_proxy.h): it keeps the cookie
- * of each, a number that the kernel gives to one socket and never again, while
- * a name, and even the number of a file, can become another's.
+ * Which UNIX sockets with a path are those of a sandbox. The proxy finds the
+ * socket that is bound to a file in the kernel's list, by device and inode. In
+ * a network namespace of its own each socket of that list is the sandbox's, and
+ * nothing else is asked. The list of the host's network has everybody's, so
+ * there the socket must also be one that the proxy bound itself
+ * (socket_calls.h): it keeps the cookie of each, a number that the kernel gives
+ * to one socket and never again, while a name, and even the number of a file,
+ * can become another's.
+ *
+ * The cookies are not asked for where the namespace decides. For them each
+ * bind(2) has to be handed over, TCP's and those of abstract names, too, by a
+ * proxy that may enter the roots of commands, and a server that was bound
+ * before the latest OWN_SOCKETS_MAX sockets would become a stranger. A list
+ * that is the sandbox's own needs none of that, and has no such limit.
  *
  * Runs in the proxy's process (call_proxy.h) and uses its descriptors.
  *
@@ -27,9 +36,9 @@ struct stat;
 /*
  * Returns a descriptor for CALL_PROXY_DIAG_FD, which the caller owns, or -1 if
  * this kernel does not list UNIX sockets. Called in the network namespace that
- * the sandbox uses.
+ * the sandbox uses, which is that of the host or its own.
  */
-int own_sockets_open(void);
+int own_sockets_open(bool of_host);
 
 /* Records a socket that was bound for a command. */
 void own_sockets_add(int fd);
@@ -37,11 +46,10 @@ void own_sockets_add(int fd);
 /*
  * Tells whether a socket of this sandbox is bound to the file that is open as
  * fd, whether it listens or not. As long as the file is open, no other file can
- * have its numbers. `pid` made the call. listed: all that the kernel lists
- * count. A file whose inode number has more than 32 bits is nobody's, because
- * the kernel's list cuts it.
+ * have its numbers. `pid` made the call. A file whose inode number has more
+ * than 32 bits is nobody's, because the kernel's list cuts it.
  */
-bool own_sockets_have(pid_t pid, int fd, const struct stat *st, bool listed);
+bool own_sockets_have(pid_t pid, int fd, const struct stat *st);
 
 /*
  * Tells whether somebody has this abstract name, which begins with a NUL byte;

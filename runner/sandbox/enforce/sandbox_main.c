@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "call_proxy.h"
-#include "connect_proxy.h"
 #include "control.h"
 #include "inside.h"
 #include "log.h"
@@ -29,6 +28,7 @@
 #include "own_ports.h"
 #include "sandbox_limits.h"
 #include "sandbox_message.h"
+#include "socket_calls.h"
 #include "userns.h"
 #include "util.h"
 #include "view.h"
@@ -336,7 +336,7 @@ open_means(const struct sandbox_options *o, struct call_proxy_means *m)
 	if (inside.landlock_only || o->allow_32bit || o->allow_nested_userns)
 		return;
 	if (!o->unix_allow)
-		connect_proxy_open(m, inside.network);
+		socket_calls_open(m, inside.network);
 	m->chmod = !o->allow_setid;
 	/* The host's or the session's /proc, which shows all commands. */
 	if (m->chmod || call_proxy_connects(m))

@@ -105,7 +105,7 @@ struct sandbox_answer {
 	unsigned landlock_abi; /* SANDBOX_BUILD: the kernel's; 0: none */
 	bool landlock_empty;   /* SANDBOX_BUILD: it restricts nothing here */
 	bool loopback;	       /* SANDBOX_BUILD: its own (loopback.h) */
-	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (connect_proxy.h) */
+	bool own_unix;	   /* SANDBOX_BUILD: UNIX sockets (socket_calls.h) */
 	bool guards_ports; /* SANDBOX_BUILD: execd's own are out of reach */
 	bool names;	   /* SANDBOX_BUILD: commands may have a `resolver` */
 	bool has_tmp;	   /* SANDBOX_BUILD: there is VIEW_TMP */

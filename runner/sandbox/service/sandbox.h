@@ -50,7 +50,7 @@ struct sandbox {
 	bool landlock_only;    /* no view and no namespaces */
 	bool no_proc;	       /* because none could have a /proc */
 	bool loopback;	       /* a network namespace of its own */
-	bool own_unix;	       /* UNIX sockets in it (connect_proxy.h) */
+	bool own_unix;	       /* UNIX sockets in it (socket_calls.h) */
 	bool names;	       /* commands may have a resolver of their own */
 	const char *tmpdir;    /* a directory of its own; NULL: none */
 	/*

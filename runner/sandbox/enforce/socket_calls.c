@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connects sockets for commands. The proxy trusts no command: a command chooses
- * the socket, the address, the file behind a path, and the time of its death,
- * and changes all of them while the proxy looks.
+ * Connects and binds sockets for commands. The proxy trusts no command: a
+ * command chooses the socket, the address, the file behind a path, and the time
+ * of its death, and changes all of them while the proxy looks.
  */
-#include "connect_proxy.h"
+#include "socket_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,10 @@
 #include <unistd.h>
 
 #include "call_proxy.h"
+#include "call_signals.h"
 #include "clone_into.h"
 #include "command_filter.h"
+#include "descriptors.h"
 #include "heap.h"
 #include "own_ports.h"
 #include "own_sockets.h"
@@ -38,8 +40,9 @@
 #endif
 #define PIDFD_OF_THREAD O_EXCL /* Linux 6.9 */
 
-#define LOOK_AGAIN_MS 10   /* at UNIX sockets, whose room nobody tells */
-#define SWEEP_MS      1000 /* for calls whose command has gone */
+#define LOOK_AGAIN_MS 10 /* at a call that waits; 1 ms for each if more do */
+#define LOOKS_AT_ONCE 16 /* before the next call is served */
+#define OWN_FDS	      64 /* and two for each call that waits */
 #define STACK_BYTES   (16u << 10)
 #define WAITS	      1 /* the call is not decided */
 
@@ -48,16 +51,17 @@ struct waiting {
 	uint64_t id; /* 0: the place is free */
 	int fd;	     /* duplicate of the command's socket */
 	int target;  /* what the path led to; -1: no path */
-	pid_t pid;   /* the thread that makes the call */
-	struct seccomp_data call;
-	bool local;  /* a UNIX socket: asked again; else: watched */
-	int64_t end; /* in ms, of SO_SNDTIMEO; 0: never */
-	struct sockaddr_storage asked; /* the address that the command gave */
+	struct call_made made;
+	pid_t process; /* that of the thread, once it waits */
+	bool local;    /* a UNIX socket: asked again; else: watched */
+	int64_t end;   /* in ms, of SO_SNDTIMEO; 0: never */
+	int64_t due;   /* in ms, when it is looked at if nothing happens */
 	struct sockaddr_storage address;
 	socklen_t len;
 };
 
-static struct waiting waiting[CONNECT_PROXY_WAITING_MAX];
+static struct waiting waiting[SOCKET_CALLS_WAITING_MAX];
+static size_t places_max;    /* so many of them are used at most */
 static size_t places;	     /* behind these, all of waiting[] are free */
 static uint64_t own_network; /* cookie of the sandbox's network namespace */
 static bool host;	     /* that of the host is used */
@@ -65,6 +69,17 @@ static bool landlocked;	     /* CALL_PROXY_LANDLOCK_FD is a ruleset */
 static _Alignas(HEAP_PAGE_BYTES) char bind_stack[STACK_BYTES];
 
 /* --- the command's socket and address ----------------------------------- */
+
+/* Returns the thread group of a thread; 0: it has gone. */
+static pid_t
+process_of(pid_t pid)
+{
+	struct call_proxy_status s;
+
+	return call_proxy_status_read(&s, pid) < 0
+		   ? 0
+		   : (pid_t)call_proxy_status_get(&s, "\nTgid:", 10);
+}
 
 /* Returns a descriptor of the thread's process, which has its descriptors. */
 static int
@@ -75,8 +90,7 @@ open_process(pid_t pid)
 	if (fd < 0 && errno == EINVAL)
 		fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT))
-		fd = (int)syscall(SYS_pidfd_open,
-		    (pid_t)call_proxy_status(pid, "\nTgid:", 10), 0);
+		fd = (int)syscall(SYS_pidfd_open, process_of(pid), 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -87,28 +101,28 @@ duplicate(pid_t pid, int theirs)
 	int fd;
 
 	if (process < 0)
-		return -EPERM;
+		return process == -EMFILE ? process : -EPERM;
 	fd = (int)syscall(SYS_pidfd_getfd, process, theirs, 0);
 	if (fd < 0)
-		return errno == EBADF ? -EBADF : -EPERM;
+		return errno == EBADF || errno == EMFILE ? -errno : -EPERM;
 	return fd;
 }
 
 static int
 read_address(struct waiting *w)
 {
-	int len = (int)w->call.args[2];
+	int len = (int)w->made.call.args[2];
 	struct iovec to = { &w->address, 0 };
-	struct iovec theirs = { (void *)(uintptr_t)w->call.args[1], 0 };
+	struct iovec theirs = { (void *)(uintptr_t)w->made.call.args[1], 0 };
 
 	if (len < 0 || (size_t)len > sizeof(w->address))
 		return -EINVAL;
 	w->len = (socklen_t)len;
 	to.iov_len = theirs.iov_len = (size_t)len;
-	if (len > 0 &&
-	    process_vm_readv(w->pid, &to, 1, &theirs, 1, 0) != (ssize_t)len)
+	if (len > 0 && process_vm_readv(w->made.pid, &to, 1, &theirs, 1, 0) !=
+			   (ssize_t)len)
 		return -EFAULT;
-	w->asked = w->address;
+	w->made.asked = w->address;
 	return 0;
 }
 
@@ -173,7 +187,7 @@ open_target(struct waiting *w)
 		return -EINVAL;
 	memcpy(&a, &w->address, sizeof(a));
 	memcpy(path, a.sun_path, n);
-	w->target = call_proxy_open(w->pid, AT_FDCWD, path, 0);
+	w->target = call_proxy_open(w->made.pid, AT_FDCWD, path, 0);
 	if (w->target < 0)
 		return w->target;
 	if (fstat(w->target, &st) < 0)
@@ -185,7 +199,7 @@ open_target(struct waiting *w)
 	    a.sun_path, sizeof(a.sun_path), "self/fd/%d", w->target);
 	w->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n + 1);
 	memcpy(&w->address, &a, sizeof(a));
-	if (own_sockets_have(w->pid, w->target, &st, !host))
+	if (own_sockets_have(w->made.pid, w->target, &st))
 		return 0;
 	return is_stale(&a, w->len) ? -ECONNREFUSED : -EPERM;
 }
@@ -272,18 +286,20 @@ is_over(const struct waiting *w)
 }
 
 static int
-look_at(const struct waiting *w)
+look_at(const struct waiting *w, bool ready)
 {
-	struct pollfd pfd = { .fd = w->fd, .events = POLLOUT };
 	int err = 0;
 
-	if (w->local)
-		return try(w);
-	if (poll(&pfd, 1, 0) <= 0)
-		return is_over(w) ? -EINPROGRESS : WAITS;
-	if (option(w->fd, SO_ERROR, &err, sizeof(err)) < 0)
-		return -EPERM;
-	return -err;
+	if (ready)
+		return option(w->fd, SO_ERROR, &err, sizeof(err)) < 0 ? -EPERM
+								      : -err;
+	err = w->local ? try(w) : WAITS;
+	if (err != WAITS)
+		return err;
+	if (is_over(w))
+		return w->local ? -EAGAIN : -EINPROGRESS;
+	err = call_signals_interrupt(w->made.pid, w->process, w->end != 0);
+	return err < 0 ? err : WAITS;
 }
 
 static void
@@ -321,12 +337,13 @@ prepare(struct waiting *w)
 {
 	int err;
 
-	w->fd = duplicate(w->pid, (int)w->call.args[0]);
+	w->fd = duplicate(w->made.pid, (int)w->made.call.args[0]);
 	if (w->fd < 0)
 		return w->fd;
 	err = check_network(w->fd);
 	if (err == 0)
 		err = read_address(w);
+	option(w->fd, SO_COOKIE, &w->made.socket, sizeof(w->made.socket));
 	return err < 0 ? err : take_family(w);
 }
 
@@ -341,172 +358,153 @@ judge(struct waiting *w)
 		   : 0;
 }
 
-/* --- answers that may be unheard ---------------------------------------- */
+/* --- one call ----------------------------------------------------------- */
 
-/*
- * A signal to a thread ends its wait for the proxy. If the call was carried out
- * by then, the kernel begins it again all the same, and what is done cannot be
- * done twice. Nobody can tell whether an answer was heard, so the latest ones
- * are kept. A call is the same if the same thread makes it at the same place
- * with the same arguments, for the same socket and with the same address.
- */
-static struct heard {
-	pid_t pid;
-	struct seccomp_data call;
-	struct sockaddr_storage asked;
-	uint64_t socket; /* its cookie, which is never another's; 0: none */
-	int err;
-} heard[64];
-
-static struct heard
-call_of(const struct waiting *w, int err)
+static struct waiting
+new_call(uint64_t id, pid_t pid, const struct seccomp_data *data)
 {
-	struct heard h = {
-		.pid = w->pid, .call = w->call, .asked = w->asked, .err = err
-	};
-
-	option(w->fd, SO_COOKIE, &h.socket, sizeof(h.socket));
-	return h;
-}
-
-static void
-keep_answer(const struct waiting *w, int err)
-{
-	static size_t next;
-
-	if (err == 0 || err == -EINPROGRESS)
-		heard[next++ % nitems(heard)] = call_of(w, err);
+	return (struct waiting){ .id = id,
+		.fd = -1,
+		.target = -1,
+		.made = { .pid = pid, .call = *data } };
 }
 
 static bool
 is_done_before(const struct waiting *w, int err)
 {
-	if (w->call.nr == SYS_bind)
+	if (w->made.call.nr == SYS_bind)
 		return err == -EINVAL || err == -EADDRINUSE;
 	return err == -EISCONN || err == -EALREADY;
 }
 
-/* Returns the answer of the first time if the call is the same. */
+/* What was carried out for the same call is not done again. */
 static int
-recall_answer(const struct waiting *w, int err)
+carry_out(struct waiting *w, int (*act)(struct waiting *w))
 {
-	struct heard h;
+	const struct call_answer *before;
+	int err = prepare(w);
 
-	if (!is_done_before(w, err))
+	if (err < 0)
 		return err;
-	h = call_of(w, err);
-	for (size_t i = 0; i < nitems(heard); i++)
-		if (h.socket != 0 && heard[i].socket == h.socket &&
-		    heard[i].pid == h.pid &&
-		    memcmp(&heard[i].call, &h.call, sizeof(h.call)) == 0 &&
-		    memcmp(&heard[i].asked, &h.asked, sizeof(h.asked)) == 0)
-			return err == -EISCONN ? 0 : heard[i].err;
-	return err;
+	before = call_signals_find(&w->made);
+	if (before != NULL && !before->heard)
+		return before->err;
+	err = act(w);
+	if (before == NULL || !is_done_before(w, err))
+		return err;
+	return err == -EISCONN ? 0 : before->err;
 }
 
 static void
-finish(struct waiting *w, int err, connect_proxy_answer *answer)
+finish(struct waiting *w, int err, socket_calls_answer *answer)
 {
-	if (w->fd >= 0) {
-		err = recall_answer(w, err);
-		keep_answer(w, err);
-	}
-	answer(w->id, err);
+	/* The descriptors that ran out are the proxy's. */
+	bool heard = answer(w->id, err == -EMFILE ? -ENOBUFS : err);
+
+	if (err == 0 || err == -EINPROGRESS)
+		call_signals_keep(&w->made, err, heard);
 	forget(w);
 }
 
 /* --- connect(2) --------------------------------------------------------- */
 
-static struct waiting
-new_call(uint64_t id, pid_t pid, const struct seccomp_data *data)
+static int
+connect_now(struct waiting *w)
 {
-	return (struct waiting){
-		.id = id, .fd = -1, .target = -1, .pid = pid, .call = *data
-	};
+	int err = judge(w);
+
+	/* The number of a process that was killed may be another's now. */
+	if (err == 0)
+		err = call_proxy_is_awaited(w->id) ? try(w) : -EPERM;
+	return err;
 }
 
-static struct waiting *
-free_place(void)
+static int64_t
+next_look(void)
 {
-	size_t i = 0;
+	return now_ms() +
+	       (int64_t)(places > LOOK_AGAIN_MS ? places : LOOK_AGAIN_MS);
+}
 
-	while (i < places && waiting[i].id != 0)
-		i++;
-	if (i == nitems(waiting))
-		return NULL;
-	if (i == places)
+/* Gives a call a place to wait, or says why there is none. */
+static int
+wait_for(struct waiting *w)
+{
+	size_t place = places, of_process = 0;
+
+	w->process = process_of(w->made.pid);
+	for (size_t i = places; i-- > 0;)
+		if (waiting[i].id == 0)
+			place = i;
+		else if (waiting[i].process == w->process)
+			of_process++;
+	if (place >= places_max || of_process >= SOCKET_CALLS_OF_PROCESS)
+		return -ENOBUFS;
+	if (place == places)
 		places++;
-	return &waiting[i];
+	set_end(w);
+	w->due = next_look();
+	waiting[place] = *w;
+	return WAITS;
 }
 
 void
-connect_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data,
-    connect_proxy_answer *answer)
+socket_calls_connect(uint64_t id, pid_t pid, const struct seccomp_data *data,
+    socket_calls_answer *answer)
 {
-	struct waiting w = new_call(id, pid, data), *place;
-	int err = prepare(&w);
+	struct waiting w = new_call(id, pid, data);
+	int err = carry_out(&w, connect_now);
 
-	if (err == 0)
-		err = judge(&w);
-	/* The number of a process that was killed may be another's now. */
-	if (err == 0)
-		err = call_proxy_is_awaited(id) ? try(&w) : -EPERM;
-	place = err == WAITS ? free_place() : NULL;
-	if (place != NULL) {
-		if (!w.local)
-			set_end(&w);
-		*place = w;
-		return;
-	}
-	finish(&w, err == WAITS ? -EAGAIN : err, answer);
+	if (err == WAITS)
+		err = wait_for(&w);
+	if (err != WAITS)
+		finish(&w, err, answer);
 }
 
 size_t
-connect_proxy_watch(struct pollfd pfds[CONNECT_PROXY_WAITING_MAX])
+socket_calls_watch(struct pollfd pfds[SOCKET_CALLS_WAITING_MAX], int *pause)
 {
-	size_t n = 0;
+	int64_t first = INT64_MAX, now = now_ms();
 
-	for (size_t i = 0; i < places; i++)
-		if (waiting[i].id != 0 && !waiting[i].local)
-			pfds[n++] = (struct pollfd){ .fd = waiting[i].fd,
-				.events = POLLOUT };
-	return n;
-}
-
-/* Returns in how many milliseconds to look at the call again. */
-static int
-pause_of(const struct waiting *w)
-{
-	int64_t left = w->end != 0 ? w->end - now_ms() : SWEEP_MS;
-
-	if (w->local)
-		return LOOK_AGAIN_MS;
-	return left < 0 ? 0 : left < SWEEP_MS ? (int)left : SWEEP_MS;
-}
-
-int
-connect_proxy_look(connect_proxy_answer *answer)
-{
-	int pause = -1;
-
-	for (size_t i = 0; i < places; i++) {
-		struct waiting *w = &waiting[i];
-		int err;
-
-		if (w->id == 0)
-			continue;
-		err = call_proxy_is_awaited(w->id) ? look_at(w) : -ESRCH;
-		if (err == WAITS) {
-			int wanted = pause_of(w);
-
-			pause = pause < 0 || wanted < pause ? wanted : pause;
-			continue;
-		}
-		finish(w, err, answer);
-	}
 	while (places > 0 && waiting[places - 1].id == 0)
 		places--;
-	return pause;
+	for (size_t i = 0; i < places; i++) {
+		const struct waiting *w = &waiting[i];
+		int64_t due = w->end != 0 && w->end < w->due ? w->end : w->due;
+
+		/* poll(2) leaves out what is negative. */
+		pfds[i] = (struct pollfd){
+			.fd = w->id != 0 && !w->local ? w->fd : -1,
+			.events = POLLOUT,
+		};
+		if (w->id != 0 && due < first)
+			first = due;
+	}
+	*pause = places == 0 ? -1 : first > now ? (int)(first - now) : 0;
+	return places;
+}
+
+void
+socket_calls_look(const struct pollfd pfds[SOCKET_CALLS_WAITING_MAX],
+    socket_calls_answer *answer)
+{
+	int64_t now = now_ms();
+	int left = LOOKS_AT_ONCE;
+
+	for (size_t i = 0; i < places && left > 0; i++) {
+		struct waiting *w = &waiting[i];
+		bool ready = pfds[i].fd >= 0 && pfds[i].revents != 0;
+		int err;
+
+		if (w->id == 0 || (!ready && now < w->due && !is_over(w)))
+			continue;
+		left--;
+		err = call_proxy_is_awaited(w->id) ? look_at(w, ready) : -ESRCH;
+		if (err != WAITS)
+			finish(w, err, answer);
+		else
+			w->due = next_look();
+	}
 }
 
 /* --- binding ------------------------------------------------------------ */
@@ -549,7 +547,7 @@ run_binding(struct binding *b)
 	b->err = -ESRCH; /* stays if the child is killed */
 	own_stack_reuse(bind_stack, sizeof(bind_stack));
 	pid = clone(bind_as_command, bind_stack + sizeof(bind_stack),
-	    CONNECT_PROXY_CLONE, b);
+	    SOCKET_CALLS_CLONE, b);
 	if (pid < 0)
 		return -errno;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
@@ -560,13 +558,16 @@ run_binding(struct binding *b)
 static int
 bind_path(const struct waiting *w)
 {
-	_cleanup_close_ int root = call_proxy_open_link(w->pid, "root");
-	_cleanup_close_ int cwd = call_proxy_open_link(w->pid, "cwd");
-	long mask = call_proxy_status(w->pid, "\nUmask:", 8);
-	struct binding b = { w, root, cwd, (mode_t)mask, 0 };
+	_cleanup_close_ int root = call_proxy_open_link(w->made.pid, "root");
+	_cleanup_close_ int cwd = call_proxy_open_link(w->made.pid, "cwd");
+	struct call_proxy_status s;
+	struct binding b = { w, root, cwd, 0, 0 };
 
-	if (root < 0 || cwd < 0 || mask < 0 || !call_proxy_is_awaited(w->id))
+	if (root < 0 || cwd < 0 ||
+	    call_proxy_status_read(&s, w->made.pid) < 0 ||
+	    !call_proxy_is_awaited(w->id))
 		return -EPERM;
+	b.umask = (mode_t)call_proxy_status_get(&s, "\nUmask:", 8);
 	return run_binding(&b);
 }
 
@@ -585,20 +586,23 @@ bind_local(const struct waiting *w)
 	return err;
 }
 
+static int
+bind_now(struct waiting *w)
+{
+	if (w->local)
+		return bind_local(w);
+	if (!call_proxy_is_awaited(w->id))
+		return -EPERM;
+	return bind(w->fd, (const void *)&w->address, w->len) < 0 ? -errno : 0;
+}
+
 void
-connect_proxy_bind(uint64_t id, pid_t pid, const struct seccomp_data *data,
-    connect_proxy_answer *answer)
+socket_calls_bind(uint64_t id, pid_t pid, const struct seccomp_data *data,
+    socket_calls_answer *answer)
 {
 	struct waiting w = new_call(id, pid, data);
-	int err = prepare(&w);
 
-	if (err == 0 && w.local)
-		err = bind_local(&w);
-	else if (err == 0 && !call_proxy_is_awaited(id))
-		err = -EPERM;
-	else if (err == 0 && bind(w.fd, (const void *)&w.address, w.len) < 0)
-		err = -errno;
-	finish(&w, err, answer);
+	finish(&w, carry_out(&w, bind_now), answer);
 }
 
 /* --- whether this kernel can -------------------------------------------- */
@@ -614,9 +618,9 @@ can_take_descriptors(int any)
 }
 
 void
-connect_proxy_open(struct call_proxy_means *m, bool of_host)
+socket_calls_open(struct call_proxy_means *m, bool of_host)
 {
-	_cleanup_close_ int diag = own_sockets_open();
+	_cleanup_close_ int diag = own_sockets_open(of_host);
 	_cleanup_close_ int route = own_ports_guards() ? own_ports_open() : -1;
 	int any = diag >= 0 ? diag : route;
 	uint64_t network;
@@ -632,7 +636,13 @@ connect_proxy_open(struct call_proxy_means *m, bool of_host)
 }
 
 void
-connect_proxy_landlock(bool given)
+socket_calls_begin(bool given)
 {
+	uint64_t fds =
+	    descriptors_raise(OWN_FDS + 2 * SOCKET_CALLS_WAITING_MAX);
+
 	landlocked = given;
+	places_max = fds > OWN_FDS ? (size_t)(fds - OWN_FDS) / 2 : 0;
+	if (places_max > SOCKET_CALLS_WAITING_MAX)
+		places_max = SOCKET_CALLS_WAITING_MAX;
 }
