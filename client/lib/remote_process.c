@@ -10,6 +10,8 @@
 #include "base64.h"
 #include "capabilities.h"
 
+#define MANY_CHUNKS 4 /* in one answer to process/read */
+
 /* --- decoding ----------------------------------------------------------- */
 
 static bool
@@ -434,6 +436,7 @@ static void
 take_result(struct execd_process *p, const struct json_value *result)
 {
 	const struct json_value *number = json_get(result, "nextSeq");
+	const struct json_value *chunks = json_get(result, "chunks");
 	struct gap gap;
 	uint64_t next;
 
@@ -442,13 +445,15 @@ take_result(struct execd_process *p, const struct json_value *result)
 		    "the server's answer to process/read has no nextSeq");
 		return;
 	}
-	/* The server sends what follows while this is handed out. */
-	if (p->pulls && !execd_json_bool(json_get(result, "exited"), false)) {
+	/* The server sends what follows while this is handed out. If this is
+	 * little, more gathers there meanwhile, and costs one answer. */
+	if (p->pulls && chunks != NULL && chunks->count >= MANY_CHUNKS &&
+	    !execd_json_bool(json_get(result, "exited"), false)) {
 		ask_after(p, next - 1);
 		wire_flush(p->client);
 	}
 	gap = find_gap(p, result, next);
-	hand_out_chunks(p, json_get(result, "chunks"), &gap);
+	hand_out_chunks(p, chunks, &gap);
 	if (!p->ended && next - 1 > p->last)
 		p->last = next - 1;
 	if (!p->ended && p->events.caught_up != NULL)
