@@ -28,6 +28,12 @@ enum cgroup_controller {
 	CGROUP_COUNTS_IO = 1 << 3, /* version 2 */
 };
 
+/* What the kernel lets a session's user make below its group, in version 2: so
+ * many groups, and so many levels of them. */
+#define CGROUP_BELOW	  "8192"
+#define CGROUP_DEPTH	  "16"
+#define CGROUP_LEVELS_MAX 16 /* the same */
+
 struct cgroup_limits {
 	uint64_t pids; /* 0: no limit; the same for the fields below */
 	uint64_t memory_bytes;
@@ -152,8 +158,12 @@ uint64_t cgroup_read_count(int dir, const char *name, const char *key);
 /* Counts the forks that were ever refused because of the limit of processes. */
 uint64_t cgroup_forks_denied(const struct cgroup *c);
 
-/* Returns true if the group has no members. */
+/* Returns true if the group has no members; those of groups in it do not count.
+ */
 bool cgroup_is_empty(const struct cgroup *c);
+
+/* Returns true if a member has made groups in the group. */
+bool cgroup_is_nested(const struct cgroup *c);
 
 /* For the files that implement this header: reads at most cap - 1 bytes of a
  * file and adds a NUL. Returns the number of bytes or -errno. */

@@ -30,8 +30,8 @@
  */
 #define PREFIX "execd-"
 
-/* Groups below base: of all sessions, of an identity, a session, a command. */
-#define LEVELS 4
+/* Groups below base: of all sessions, an identity, a session, its user's. */
+#define LEVELS (3 + CGROUP_LEVELS_MAX)
 
 #define CLAIMS_MAX 100 /* names that are tried for a group */
 

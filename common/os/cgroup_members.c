@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util.h"
@@ -113,6 +114,19 @@ cgroup_is_empty(const struct cgroup *c)
 			return cgroup_read_file(c->dirs[i], "cgroup.procs",
 				   byte, sizeof(byte)) == 0;
 	return true;
+}
+
+/* The kernel counts links of a group as of a directory. */
+bool
+cgroup_is_nested(const struct cgroup *c)
+{
+	struct stat st;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+		if (c->dirs[i] >= 0 && fstat(c->dirs[i], &st) == 0 &&
+		    st.st_nlink > 2)
+			return true;
+	return false;
 }
 
 /* --- joining ------------------------------------------------------------ */

@@ -175,10 +175,13 @@ make_leaf(const struct cgroup *session)
 	if (dir < 0)
 		return 0;
 	err = cgroup_hand_down(session);
-	if (err < 0)
-		return err;
-	return mkdirat(dir, RUNNER_NAME, 0755) < 0 && errno != EEXIST ? -errno
-								      : 0;
+	if (err == 0)
+		err = write_whole(dir, "cgroup.max.descendants", CGROUP_BELOW);
+	if (err == 0)
+		err = write_whole(dir, "cgroup.max.depth", CGROUP_DEPTH);
+	if (err == 0 && mkdirat(dir, RUNNER_NAME, 0755) < 0 && errno != EEXIST)
+		err = -errno;
+	return err;
 }
 
 /* --- limits -------------------------------------------------------------- */

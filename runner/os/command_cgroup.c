@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cgroup_claim.h"
 #include "log.h"
 #include "util.h"
 
@@ -211,7 +212,7 @@ discard(struct cgroup_pool *pool, struct group *g)
 	char name[GROUP_NAME_MAX];
 
 	group_name(g, name);
-	if (cgroup_remove(&pool->session, name) < 0)
+	if (cgroup_claim_remove(&pool->session, name) < 0)
 		return false;
 	cgroup_close_joins(g->joins);
 	cgroup_close(&g->cgroup);
@@ -224,6 +225,8 @@ command_cgroup_settle(struct cgroup_pool *pool, struct group *g)
 {
 	if (!cgroup_is_empty(&g->cgroup))
 		return false;
+	/* What a command has made in it goes with it. */
+	g->killed |= cgroup_is_nested(&g->cgroup);
 	if (g->killed || g->limits != pool->changes)
 		return discard(pool, g);
 	TAILQ_INSERT_HEAD(&pool->free, g, link);

@@ -395,3 +395,54 @@ def test_a_limit_that_this_host_cannot_enforce_is_refused_at_start(user, directo
     assert r.returncode == 5, r
     key = limit.split()[0]
     assert f"[identity a]: {key}: this host cannot enforce it: no control group counts {what} (controller " in r.stderr
+
+
+NEST = "d={at}; for i in 1 2 3 4 5 6 7 8; do d=$d/$i; mkdir $d; done"
+
+
+def test_groups_that_a_command_makes_go_with_its_own(start):
+    """The next command has a group that is empty; what is left at the session's end, deeper ones too, goes then."""
+    c = start("allow-unsandboxed = yes\n")
+    session = in_force("pids", start.server.runner(c))
+    r = c.run_sh("x", "set -e; " + NEST.format(at=f"{session}/command-0") + "; ls $d")
+    assert r.code == 0 and "tasks" in r.stdout, r
+    poll(lambda: c.run_sh(f"n{next(numbers)}", "true").code == 0 and not (session / "command-0").exists(),
+         what="the end of a group in which there are others")
+    assert c.run_sh("y", f"mkdir {session}/own; " + NEST.format(at=f"{session}/own")).code == 0
+    c.drop()
+    start.server.stop()
+    assert not session.parent.exists()
+
+
+@pytest.fixture
+def unified(user, directory):
+    """execd where control groups of version 2 are all that is mounted."""
+    conf = directory / "conf"
+    conf.write_text(f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+                    f"token-sha256 = {digest('t')}\nsandbox-allow-unsandboxed = yes\n")
+    conf.chmod(0o600)
+    s = Server.__new__(Server)
+    s._start("root", ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                      'umount -R /sys/fs/cgroup; mount -t cgroup2 x /sys/fs/cgroup; exec "$@"', "sh",
+                      str(EXECD), "-c", str(conf)], None)
+    yield s
+    s.stop()
+
+
+def test_a_command_changes_no_limit_of_its_session(unified):
+    """In version 2 it may those of its own group, which is its user's, and make so many groups, and so deep ones."""
+    c = unified.connect(token="t").ready()
+    r = c.run_sh("x", "at=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup | tail -n 1); cd ${at%/*}; pwd; cd ${at%/*/*}; ls -d .; "
+                      "cat ${at%/*}/cgroup.max.descendants ${at%/*}/cgroup.max.depth; "
+                      "for f in ${at%/*} ${at%/*/*} ${at%/*/*/*}; do for g in max.descendants max.depth; do "
+                      "echo max 2>/dev/null > $f/cgroup.$g && echo changed $f $g; done; done; "
+                      "cd $at; n=0; while mkdir 1 2>/dev/null && cd 1; do n=$((n + 1)); done; echo deep $n; "
+                      "cd $at; n=0; while [ $n -lt 9000 ] && mkdir w$n 2>/dev/null; do n=$((n + 1)); done; echo wide $n")
+    told = r.stdout.split("\n")
+    assert told[2:4] == ["8192", "16"] and "changed" not in r.stdout, r
+    deep, wide = (int(told[i].split()[1]) for i in (4, 5))
+    assert deep == 15 and 8000 < deep + wide < 8192, (deep, wide)
+    session = pathlib.Path(told[0])
+    c.drop()
+    unified.stop()
+    assert "removing" not in unified.log, unified.log
