@@ -630,6 +630,8 @@ def test_a_private_tmp_is_its_own(configured, user, place):
 def test_what_wants_tmp_itself_says_why(shell):
     r = shell.run("dbus-run-session -- true")
     assert r.code != 0 and 'Failed to bind socket "/tmp/dbus-' in r.stderr and "Permission denied" in r.stderr and r.denied, r.stderr
+    assert "org.freedesktop.DBus" in shell("""sed "s,unix:tmpdir=/tmp,unix:tmpdir=$TMPDIR," /usr/share/dbus-1/session.conf >c.conf
+dbus-run-session --config-file=$PWD/c.conf -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames""")
 
 
 def test_the_socket_of_execd_ctl_is_hidden(user, server, shell):
