@@ -119,23 +119,9 @@ programs_open_self(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whoever may read a program may look into what runs it as his user (execve(2),
- * PR_SET_DUMPABLE). */
-static void
-warn_of_readers(int fd, const char *path)
-{
-	struct stat st;
-
-	if (geteuid() == 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
-		log_warn(
-		    0, "%s: others may read it, its mode should be 0711", path);
-}
-
 int
 programs_open(struct programs *p, char missing[PATH_MAX])
 {
-	static bool looked;
-
 	*p = (struct programs)PROGRAMS_NONE;
 	for (int i = 0; i < PROGRAMS_OPENED; i++) {
 		int fd = p->fds[i] = programs_open_one(i, missing);
@@ -144,10 +130,7 @@ programs_open(struct programs *p, char missing[PATH_MAX])
 			programs_close(p);
 			return fd;
 		}
-		if (!looked)
-			warn_of_readers(fd, missing);
 	}
-	looked = true;
 	return 0;
 }
 
@@ -157,4 +140,20 @@ programs_close(struct programs *p)
 	for (int i = 0; i < PROGRAMS_OPENED; i++)
 		if (p->fds[i] >= 0)
 			close(steal_fd(&p->fds[i]));
+}
+
+void
+programs_warn_of_readers(void)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (int i = 0; i < INSTALLED_PROGRAMS; i++) {
+		_cleanup_close_ int fd = programs_open_one(i, path);
+
+		if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
+			log_warn(0,
+			    "%s: others may read it, its mode should be 0711",
+			    path);
+	}
 }

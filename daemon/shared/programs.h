@@ -45,10 +45,13 @@ void programs_note_self(void);
  * -errno with the missing program in `missing`. */
 int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 
-/* Opens all programs. Returns 0, or -errno likewise, and then none is open. As
- * root, the first call warns of programs that others may read. */
+/* Opens all programs. Returns 0, or -errno likewise, and then none is open. */
 int programs_open(struct programs *p, char missing[PATH_MAX]);
 
 void programs_close(struct programs *p);
+
+/* Whoever may read a program may look into what runs it as his user (execve(2),
+ * PR_SET_DUMPABLE). For root. */
+void programs_warn_of_readers(void);
 
 #endif

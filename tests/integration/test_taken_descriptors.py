@@ -55,8 +55,13 @@ print(json.dumps([runners, taken]))
 
 
 @pytest.fixture
-def attacker(server, user):
-    child = subprocess.Popen(as_user(user, [sys.executable, "-c", ATTACKER, str(server.pid)]), stdin=subprocess.PIPE,
+def server_of_its_own(spawn):
+    return spawn()
+
+
+@pytest.fixture
+def attacker(server_of_its_own, user):
+    child = subprocess.Popen(as_user(user, [sys.executable, "-c", ATTACKER, str(server_of_its_own.pid)]), stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE)
     assert child.stdout.readline() == b"ready\n"
     yield child
@@ -64,11 +69,11 @@ def attacker(server, user):
     child.wait()
 
 
-def test_nothing_of_a_runner_is_taken(server, attacker, mode):
+def test_nothing_of_a_runner_is_taken(server_of_its_own, attacker, mode):
     if mode != "root":
         pytest.skip("an ordinary user's execd has nothing that its user may not have")
     for _ in range(ROUNDS):
-        c = WebSocket(server.url)
+        c = WebSocket(server_of_its_own.url)
         c.ready()
         c.drop()
     out, _ = attacker.communicate(timeout=60)
