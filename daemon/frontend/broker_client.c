@@ -38,6 +38,7 @@ struct broker_event {
 		struct control_listener listener;
 		struct control_drain drain;
 		struct control_load load;
+		struct control_ping ping;
 		struct control_probe probe;
 		uint8_t any[CONTROL_MESSAGE_MAX];
 	};
@@ -284,6 +285,7 @@ broker_may_leave(void)
 static int
 on_ping(struct broker_event *e)
 {
+	health_audit(e->ping.audit_stopped);
 	broker_alive();
 	return 0;
 }

@@ -40,7 +40,7 @@ enum control_type {
 	BROKER_EV_LISTENER = 11, /* control_listener + its fds */
 	BROKER_EV_LOAD = 29,	 /* control_load; when it has changed */
 	BROKER_EV_END = 27,	 /* control_runner_exited: tell its client */
-	BROKER_EV_PING = 21,	 /* no fields; BROKER_REQ_ALIVE answers */
+	BROKER_EV_PING = 21,	 /* control_ping; BROKER_REQ_ALIVE answers */
 	/* no fields; BROKER_REQ_DONE answers if nobody is connected */
 	BROKER_EV_IDLE = 31,
 	BROKER_EV_PROBE = 33, /* control_probe; BROKER_REQ_PROBED answers */

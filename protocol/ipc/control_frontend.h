@@ -77,6 +77,11 @@ struct control_drain {
 };
 
 /* How much this host can take, for the agent of a proxy. */
+/* Whether the front-end answers, and what it cannot know itself. */
+struct control_ping {
+	bool audit_stopped; /* no session opens: the audit log fails */
+};
+
 struct control_load {
 	uint8_t room_percent; /* 0: no new session; 100: all of its places */
 };

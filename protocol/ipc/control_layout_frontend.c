@@ -112,6 +112,10 @@ static const struct field drain_fields[] = {
 	FIELD(FIELD_U8, control_drain, why),
 };
 
+static const struct field ping_fields[] = {
+	FIELD(FIELD_BOOL, control_ping, audit_stopped),
+};
+
 static const struct field load_fields[] = {
 	FIELD(FIELD_U8, control_load, room_percent),
 };
@@ -219,7 +223,7 @@ static const struct control_layout rows[] = {
 	LAYOUT(BROKER_REQ_WATCH, resume_fields),
 	LAYOUT(BROKER_ANS_WATCH, session_fields),
 	LAYOUT(BROKER_REQ_REFUSED, refused_fields),
-	EMPTY(BROKER_EV_PING),
+	LAYOUT(BROKER_EV_PING, ping_fields),
 	EMPTY(BROKER_EV_IDLE),
 	LAYOUT(BROKER_EV_PROBE, probe_fields),
 	LAYOUT(BROKER_REQ_PROBED, probed_fields),

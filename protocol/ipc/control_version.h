@@ -20,7 +20,7 @@
 
 #define SPAWN_VERSION 7 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
-#define FRONTEND_VERSION 12
+#define FRONTEND_VERSION 13
 /* broker and runner; 2: RUNNER_EVENT_NETWORK; 3: enum control_reach, whose
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
  * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from conftest import EXECD, ROOT, as_user, digest, lines_of, poll
 from execd_client import Closed
+from test_listeners import get
 
 
 def configuration(user, log, more=""):
@@ -230,7 +231,8 @@ def test_rotation(configured, user, directory):
 @pytest.mark.parametrize("required", ["yes", "no"])
 def test_a_log_that_cannot_be_written(configured, user, directory, required):
     """/dev/full is a full disk."""
-    s = configured(configuration(user, "/dev/full", f"required = {required}\n"))
+    s = configured(configuration(user, "/dev/full", f"required = {required}\n") +
+                   f"[listener op]\naddress = unix:{directory}/op\noperate = yes\n")
     c = s.connect(token="tok-a")
     if required == "yes":
         code, message = c.error("initialize", {"clientName": "x"})
@@ -238,6 +240,13 @@ def test_a_log_that_cannot_be_written(configured, user, directory, required):
     else:
         assert c.ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
     s.wait_log("audit log /dev/full: No space left on device")
+    # Who asks before he connects hears it, too.
+    op = f"unix:{directory}/op"
+    if required == "yes":
+        poll(lambda: get(op, "/readyz") == (503, "the audit log cannot be written\n"), what="/readyz to say it")
+        assert get(s.urls[0], "/readyz") == (503, "") and get(op, "/livez")[0] == 200
+    else:
+        assert get(op, "/readyz")[0] == 200
 
 
 def test_a_check_makes_no_file(mode, user, directory):

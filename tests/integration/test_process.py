@@ -338,7 +338,7 @@ def test_what_a_command_left_ends_with_its_session(spawn):
         c.start(f"a{i}", ["/bin/bash", "-c", how.format(marker)])
         c.finished(f"a{i}")
         assert c.terminate(f"a{i}") is False
-    assert len(pids_with(marker)) == 2
+    poll(lambda: len(pids_with(marker)) == 2, what="both")
     c.call("session/end")
     poll(lambda: not pids_with(marker), what="end of both")
 

@@ -183,5 +183,5 @@ def test_nothing_of_a_rogue_outlives_it(sessions):
     again.send(said(NEXT, u32(0)))
     kept = again.s.recv(8192)
     assert kept[:4] == u32(NEXT + 1) and kept[16:24] == (1).to_bytes(8, "little") and b"0123" in kept
-    runner = children_named(sessions.pid, "execd-runner")
+    runner = poll(lambda: children_named(sessions.pid, "execd-runner"), what="its new name")
     assert len(runner) == 1

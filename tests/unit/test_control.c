@@ -40,7 +40,7 @@ static const struct {
 	{ BROKER_REQ_DONE, 0 },
 	{ BROKER_REQ_WATCH, sizeof(struct control_resume) },
 	{ BROKER_REQ_REFUSED, sizeof(struct control_refused) },
-	{ BROKER_EV_PING, 0 },
+	{ BROKER_EV_PING, sizeof(struct control_ping) },
 	{ BROKER_EV_IDLE, 0 },
 	{ BROKER_REQ_ALIVE, 0 },
 	{ BROKER_REQ_HELPER, sizeof(struct control_helper) },

@@ -11,6 +11,7 @@
 
 #include "broker_state.h"
 #include "conf.h"
+#include "frontend_child.h"
 #include "netproxy_message.h"
 #include "stats.h"
 #include "util.h"
@@ -477,6 +478,7 @@ session_audit_watch(struct broker *m, int64_t now)
 		state.works = !m->audit_stopped;
 		table_each(&m->sessions->by_id, tell_visit, &state);
 		session_spare_drop_all(m);
+		m->frontend->ping_ms = now; /* it hears of it at once */
 	}
 	return failing || waiting ? m->audit_retry_ms : -1;
 }

@@ -372,6 +372,7 @@ judge_missing(struct frontend *f, int64_t now, int64_t deadline_ms)
 int64_t
 frontend_watch(struct broker *m, int64_t now)
 {
+	struct control_ping ping = { .audit_stopped = m->audit_stopped };
 	struct frontend *f = m->frontend;
 
 	if (f->pid <= 0 || f->control.fd < 0 || m->stopping)
@@ -383,7 +384,7 @@ frontend_watch(struct broker *m, int64_t now)
 	if (now < f->ping_ms)
 		return f->ping_ms;
 	f->answer_ms = now + ANSWER_MS;
-	frontend_send(f, BROKER_EV_PING, NULL, -1);
+	frontend_send(f, BROKER_EV_PING, &ping, -1);
 	return f->answer_ms;
 }
 

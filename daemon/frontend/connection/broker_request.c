@@ -273,11 +273,18 @@ broker_done(void)
 #define HELPERS_ASKED_MS 3000
 
 static int64_t heard_ms;
+static bool audit_stopped;
 
 void
 health_heard(void)
 {
 	heard_ms = now_ms();
+}
+
+void
+health_audit(bool stopped)
+{
+	audit_stopped = stopped;
 }
 
 int64_t
@@ -314,6 +321,8 @@ health_reason(void)
 	 * sent meanwhile are read in this turn, before the next request. */
 	if (health_silent_ms() > BROKER_SILENT_MS)
 		return "the broker does not answer\n";
+	if (audit_stopped)
+		return "the audit log cannot be written\n";
 	return helper_reason();
 }
 

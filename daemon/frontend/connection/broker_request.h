@@ -61,6 +61,9 @@ int64_t health_silent_ms(void);
 /* Starts asking the helpers regularly whether they answer. */
 void health_watch(void);
 
+/* The broker says whether the audit log lets sessions open. */
+void health_audit(bool stopped);
+
 /* Returns what is wrong, as a line with its newline, or NULL if all is well. */
 const char *health_reason(void);
 
