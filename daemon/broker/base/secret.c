@@ -39,6 +39,18 @@ check_readers(const char *path, enum secret_kind kind,
 	return 0;
 }
 
+/* It may be meant, so it is told and not refused. */
+static void
+tell_group(const char *path, enum secret_kind kind, int fd)
+{
+	struct stat st;
+
+	if (kind != SECRET_PUBLIC && fstat(fd, &st) == 0 &&
+	    st.st_mode & S_IRGRP && st.st_gid != 0)
+		log_info("%s: group %u can read this secret, too", path,
+		    (unsigned)st.st_gid);
+}
+
 int
 secret_open(const char *path, enum secret_kind kind, char *why)
 {
@@ -52,6 +64,7 @@ secret_open(const char *path, enum secret_kind kind, char *why)
 	}
 	if (check_readers(path, kind, &found, why) < 0)
 		return -EINVAL;
+	tell_group(path, kind, fd);
 	return steal_fd(&fd);
 }
 
