@@ -89,6 +89,13 @@ static struct {
 	bool timed;
 } waiting;
 
+static bool
+is_before(const struct timeval *a, const struct timeval *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec
+				      : a->tv_usec < b->tv_usec;
+}
+
 static int
 collect(const struct event_base *base, const struct event *ev, void *arg)
 {
@@ -96,7 +103,7 @@ collect(const struct event_base *base, const struct event *ev, void *arg)
 	int what = event_pending(ev, EV_READ | EV_WRITE | EV_TIMEOUT, &at);
 
 	if (what & EV_TIMEOUT &&
-	    (!waiting.timed || timercmp(&at, &waiting.end, <))) {
+	    (!waiting.timed || is_before(&at, &waiting.end))) {
 		waiting.timed = true;
 		waiting.end = at;
 	}
@@ -127,7 +134,7 @@ time_left(struct event_base *base)
 		return 0;
 	if (!waiting.timed || gettimeofday(&now, NULL) < 0)
 		return POLL_MS;
-	if (!timercmp(&now, &waiting.end, <))
+	if (!is_before(&now, &waiting.end))
 		return 0;
 	timersub(&waiting.end, &now, &left);
 	return left.tv_sec > 0 ? POLL_MS : (int)(left.tv_usec / 1000 + 1);

@@ -41,14 +41,12 @@ check_readers(const char *path, enum secret_kind kind,
 
 /* It may be meant, so it is told and not refused. */
 static void
-tell_group(const char *path, enum secret_kind kind, int fd)
+tell_group(
+    const char *path, enum secret_kind kind, const struct control_found *f)
 {
-	struct stat st;
-
-	if (kind != SECRET_PUBLIC && fstat(fd, &st) == 0 &&
-	    st.st_mode & S_IRGRP && st.st_gid != 0)
+	if (kind != SECRET_PUBLIC && f->mode & S_IRGRP && f->gid != 0)
 		log_info("%s: group %u can read this secret, too", path,
-		    (unsigned)st.st_gid);
+		    (unsigned)f->gid);
 }
 
 int
@@ -64,7 +62,7 @@ secret_open(const char *path, enum secret_kind kind, char *why)
 	}
 	if (check_readers(path, kind, &found, why) < 0)
 		return -EINVAL;
-	tell_group(path, kind, fd);
+	tell_group(path, kind, &found);
 	return steal_fd(&fd);
 }
 

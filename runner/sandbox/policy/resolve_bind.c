@@ -131,7 +131,8 @@ bind_roots(struct resolver *s)
 bool
 resolve_is_below(struct slice text, bool strict)
 {
-	const char *p = text.ptr, *end = p + text.len;
+	/* An empty text may be NULL, to which nothing may be added. */
+	const char *p = text.ptr, *end = text.len > 0 ? p + text.len : p;
 
 	if (text.len > 0 && *p == '/')
 		return false;
