@@ -13,6 +13,7 @@
 #include "cmd.h"
 #include "execctl.h"
 #include "transfer.h"
+#include "utf8.h"
 
 #define QUEUED_MAX (4u << 20) /* bytes of output */
 
@@ -109,14 +110,16 @@ take_entries(struct listing *l, const struct json_value *list, bool all)
 static void
 print_name(const char *name)
 {
-	bool terminal = isatty(STDOUT_FILENO);
+	struct buf b;
 
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++) {
-		if (terminal && (*p < 0x20 || *p == 0x7f))
-			printf("\\x%02x", *p);
-		else
-			putchar(*p);
+	if (!isatty(STDOUT_FILENO)) {
+		fputs(name, stdout);
+		return;
 	}
+	buf_init(&b, SIZE_MAX);
+	utf8_escape(&b, name, strlen(name));
+	fwrite(b.data, 1, b.len, stdout);
+	buf_clear(&b);
 }
 
 static void

@@ -9,6 +9,8 @@
  */
 #include "utf8.h"
 
+#include <stdbool.h>
+
 #include <string.h>
 
 #include "buf.h"
@@ -136,4 +138,48 @@ utf8_put(struct buf *b, uint32_t c)
 	if (c >= 0x80)
 		s[n++] = (char)(0x80 | (c & 0x3f));
 	buf_put(b, s, n);
+}
+
+/* The bytes of the next character, or 1 if it is none; *code is then at least
+ * 0x80 and controls. */
+static size_t
+next_character(const uint8_t *p, size_t n, uint32_t *code)
+{
+	size_t len = *p < 0x80 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
+
+	*code = *p;
+	if (len == 1)
+		return 1;
+	*code = 0x80;
+	if (len > n || utf8_check(0, p, len) != 0)
+		return 1;
+	*code = *p & (0x7fu >> len);
+	for (size_t i = 1; i < len; i++)
+		*code = *code << 6 | (p[i] & 0x3f);
+	return len;
+}
+
+static bool
+controls(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c ||
+	       c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069);
+}
+
+void
+utf8_escape(struct buf *b, const char *p, size_t n)
+{
+	const uint8_t *at = (const uint8_t *)p;
+	uint32_t code;
+
+	for (size_t len; n > 0; at += len, n -= len) {
+		len = next_character(at, n, &code);
+		if (!controls(code)) {
+			buf_put(b, at, len);
+			continue;
+		}
+		for (size_t i = 0; i < len; i++)
+			buf_printf(b, "\\x%02x", at[i]);
+	}
 }

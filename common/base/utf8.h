@@ -20,6 +20,13 @@ uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
  * the text ends inside a character, the offset is n - 1. */
 size_t utf8_find_invalid(const void *p, size_t n);
 
+/*
+ * Appends the text for a terminal. Bytes of characters that would control it
+ * become \xNN: control characters, also those above 0x7f (CSI), what changes
+ * the direction of text, and separators of lines; and bytes that are not UTF-8.
+ */
+void utf8_escape(struct buf *b, const char *p, size_t n);
+
 /* Appends the character with this code, which is valid. */
 void utf8_put(struct buf *b, uint32_t c);
 

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "buf.h"
 #include "utf8.h"
 #include "util.h"
 
@@ -135,10 +136,48 @@ test_inside_ascii(void **state)
 	}
 }
 
+static void
+check_escape(const char *text, const char *expected)
+{
+	struct buf b;
+
+	buf_init(&b, 1000);
+	utf8_escape(&b, text, strlen(text));
+	buf_put(&b, "", 1);
+	assert_string_equal((char *)b.data, expected);
+	buf_clear(&b);
+}
+
+static void
+test_escape(void **state)
+{
+	check_escape("plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80",
+	    "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+	check_escape("\x1b[2J\n\x7f", "\\x1b[2J\\x0a\\x7f");
+	/* CSI of one character, and the byte alone */
+	check_escape("\xc2\x9b"
+		     "2J\x9b"
+		     "2J",
+	    "\\xc2\\x9b2J\\x9b2J");
+	/* what turns text around, and separators */
+	check_escape("a\xe2\x80\xae"
+		     "b",
+	    "a\\xe2\\x80\\xaeb");
+	check_escape("\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c",
+	    "\\xe2\\x81\\xa6\\xe2\\x80\\xa8\\xd8\\x9c");
+	/* cut, overlong, a surrogate */
+	check_escape("\xe2\x82", "\\xe2\\x82");
+	check_escape("\xc0\xaf"
+		     "x",
+	    "\\xc0\\xafx");
+	check_escape("\xed\xa0\x80", "\\xed\\xa0\\x80");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_short_sequences),
 		cmocka_unit_test(test_four_bytes),
 		cmocka_unit_test(test_refused_at_once),

@@ -18,6 +18,7 @@
 #include "capabilities.h"
 #include "path_uri.h"
 #include "url.h"
+#include "utf8.h"
 
 /*
  * The event loop of execctl: the client, a few descriptors and a few timers.
@@ -418,29 +419,18 @@ server_path_take(struct execctl *ctl, const char **argument)
 static void
 put_line(const char *text)
 {
-	char line[5 * PATH_MAX]; /* the longest path, escaped, and why */
-	size_t at = 0;
+	struct buf line;
 	ssize_t n;
 
-	at = (size_t)snprintf(line, sizeof(line), "execctl: ");
-	for (; *text != '\0' && at + 8 < sizeof(line); text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c >= 0x20 && c != 0x7f)
-			line[at++] = (char)c;
-		else
-			at += (size_t)snprintf(
-			    line + at, sizeof(line) - at, "\\x%02x", c);
-	}
+	buf_init(&line, SIZE_MAX);
+	buf_printf(&line, "execctl: ");
+	/* The longest path, escaped, and why. */
+	utf8_escape(&line, text, strnlen(text, 5 * PATH_MAX));
 	/* A terminal in raw mode needs both characters. */
-	line[at++] = '\r';
-	line[at++] = '\n';
-	if (!isatty(STDERR_FILENO)) {
-		line[at - 2] = '\n';
-		at--;
-	}
-	n = write(STDERR_FILENO, line, at);
+	buf_printf(&line, isatty(STDERR_FILENO) ? "\r\n" : "\n");
+	n = write(STDERR_FILENO, line.data, line.len);
 	(void)n; /* an error cannot be reported anywhere */
+	buf_clear(&line);
 }
 
 void

@@ -15,6 +15,7 @@
 
 #include "ctl_socket.h"
 #include "exit_code.h"
+#include "utf8.h"
 #include "util.h"
 
 #define SILENT_MS   15000	 /* after this the broker counts as hanging */
@@ -292,14 +293,12 @@ tell_no_answer(int err)
 static void
 print_text(FILE *to, struct slice text)
 {
-	for (size_t i = 0; i < text.len; i++) {
-		unsigned char c = (unsigned char)text.ptr[i];
+	struct buf b;
 
-		if (c >= 0x20 && c != 0x7f)
-			putc(c, to);
-		else
-			fprintf(to, "\\x%02x", c);
-	}
+	buf_init(&b, SIZE_MAX);
+	utf8_escape(&b, text.ptr, text.len);
+	fwrite(b.data, 1, b.len, to);
+	buf_clear(&b);
 }
 
 static struct slice
