@@ -411,7 +411,7 @@ client_ready(struct event_source *source, uint32_t events)
 
 /* There is no place for this client. It is told so at once, if it reads. */
 static void
-turn_away(int fd, const char *code, const char *message)
+tell_why(int fd, const char *code, const char *message)
 {
 	struct buf b;
 
@@ -419,7 +419,48 @@ turn_away(int fd, const char *code, const char *message)
 	ctl_write_error(&b, code, message);
 	send(fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	buf_clear(&b);
+}
+
+static void
+turn_away(int fd, const char *code, const char *message)
+{
+	tell_why(fd, code, message);
 	close(fd);
+}
+
+static unsigned
+places_of(uid_t uid)
+{
+	const struct ctl_client *c;
+	unsigned n = 0;
+
+	TAILQ_FOREACH (c, &clients, link)
+		n += c->who.uid == uid;
+	return n;
+}
+
+/* Nobody keeps others out by requests that do not end: the oldest of who has
+ * the most places goes, unless the newcomer would then have as many. */
+static bool
+make_place(uid_t newcomer)
+{
+	unsigned most = places_of(newcomer) + 1;
+	struct ctl_client *c, *goes = NULL;
+
+	if (nclients < CTL_CLIENTS_MAX)
+		return true;
+	TAILQ_FOREACH (c, &clients, link)
+		if (places_of(c->who.uid) > most) {
+			most = places_of(c->who.uid);
+			goes = c;
+		}
+	if (goes == NULL)
+		return false;
+	if (goes->state == CTL_READING)
+		tell_why(goes->source.fd, "busy",
+		    "another user came, and you have the most places");
+	client_free(goes);
+	return true;
 }
 
 static void
@@ -456,7 +497,7 @@ judge_client(struct broker *m, int fd)
 		turn_away(fd, "notPermitted",
 		    "only root and members of ctl-group may ask, and no "
 		    "command of a session");
-	} else if (nclients == CTL_CLIENTS_MAX) {
+	} else if (!make_place(who.uid)) {
 		turn_away(fd, "busy", "8 others are being answered");
 	} else {
 		take_client(m, fd, &who);
