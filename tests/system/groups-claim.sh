@@ -134,7 +134,7 @@ wait
 
 # doctor does what a session does, where it is started.
 has "doctor in a shell: there are none, and why" "$(execd doctor)" \
-	"^without +control groups: .*process [0-9]+ is in it"
+	"^without +control groups, where doctor was started: .*process [0-9]+ is in it"
 out=$(systemd-run -q --wait --pipe -p Delegate=yes execd doctor)
 for limit in processes memory "processor time"; do
 	has "doctor in a unit: a limit on $limit was seen to hold" "$out" \
