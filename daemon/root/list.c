@@ -324,7 +324,6 @@ copy_file(const char *path, struct control_found *found)
 	if (fd < 0)
 		return fd;
 	found->uid = st.st_uid;
-	found->gid = st.st_gid;
 	found->mode = st.st_mode & 07777;
 	copy = trusted_copy(fd, LIST_FILE_BYTES);
 	if (copy < 0)

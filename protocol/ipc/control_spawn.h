@@ -115,7 +115,7 @@ struct control_trusted {
 struct control_found {
 	uint32_t error; /* an errno, or 0 */
 	char why[CONTROL_WHY_MAX];
-	uint32_t uid, gid, mode; /* of a file */
+	uint32_t uid, mode; /* of a file */
 };
 
 enum control_place_kind {

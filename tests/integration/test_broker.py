@@ -409,9 +409,9 @@ def test_root_can_be_read_in_a_sitting():
     # served, by the reasons why there are no groups, by the check of the audit log's file, and by users who have fewer
     # groups than when the configuration was read.
     # And by the programs that served before, which are kept until those of the next broker are ready,
-    # by the capability that hides a runner, by the warning about programs that others may read, and by the group of a file.
+    # by the capability that hides a runner, and by the warning about programs that others may read.
     # And by what a session's user may make of groups.
-    assert total <= 5951, (total, sorted(files))
+    assert total <= 5950, (total, sorted(files))
     linked = subprocess.run(["ldd", str(BUILD / "daemon/root/execd")], capture_output=True, text=True).stdout
     assert set(re.findall(r"^\t(\S+)", linked, re.M)) <= {"linux-vdso.so.1", "libc.so.6", "/lib64/ld-linux-x86-64.so.2",
                                                          "/lib/ld-linux-aarch64.so.1"}, linked

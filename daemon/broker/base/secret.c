@@ -44,9 +44,8 @@ static void
 tell_group(
     const char *path, enum secret_kind kind, const struct control_found *f)
 {
-	if (kind != SECRET_PUBLIC && f->mode & S_IRGRP && f->gid != 0)
-		log_info("%s: group %u can read this secret, too", path,
-		    (unsigned)f->gid);
+	if (kind != SECRET_PUBLIC && f->mode & S_IRGRP)
+		log_info("%s: its group can read this secret, too", path);
 }
 
 int

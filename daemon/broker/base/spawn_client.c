@@ -338,7 +338,6 @@ open_alone(const char *path, struct control_found *found)
 
 	if (fd >= 0) {
 		found->uid = st.st_uid;
-		found->gid = st.st_gid;
 		found->mode = st.st_mode & 07777;
 	}
 	return fd;
