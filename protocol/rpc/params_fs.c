@@ -342,7 +342,8 @@ take_root_context(struct args *a, union method_params *p, bool first,
 	if (*context != NULL)
 		json_copy(&there.w, *context);
 	if (here.buf.failed || here.buf.len != there.buf.len ||
-	    (v != NULL && memcmp(here.buf.data, there.buf.data, here.buf.len)))
+	    (v != NULL &&
+		memcmp(here.buf.data, there.buf.data, here.buf.len) != 0))
 		args_fail(a,
 		    "all roots of a request must have the same sandbox "
 		    "context");
