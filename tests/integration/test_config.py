@@ -368,7 +368,10 @@ def test_the_example_is_accepted(mode, user, directory):
         text = re.sub(r"(?m)^groups? = .*\n", "", text)
     path = directory / "execd.conf"
     path.write_text(text)
-    assert check(mode, user, path, "-t") == (0, "", "")
+    code, out, err = check(mode, user, path, "-t")
+    # In root mode the two secrets are lent to a group.
+    assert (code, out) == (0, "") and all("its group can read this secret" in x for x in err.splitlines()), err
+    assert len(err.splitlines()) == (2 if ROOT else 0)
 
 
 def test_the_units_are_sound(directory):
