@@ -121,8 +121,8 @@ refuse_message(struct execd_client *c, const char *detail)
 	return -EBADMSG;
 }
 
-/* The message is shown, because it may be what a shell or ssh(1) says on the
- * way to the server. */
+/* The error shows the text. A shell or ssh(1) on the way to the server may have
+ * written it. */
 static int
 refuse_text(
     struct execd_client *c, const char *detail, const char *text, size_t len)

@@ -14,12 +14,12 @@ struct event_base;
 struct timeval;
 
 /*
- * Makes the loop of a program that runs as a session's user; it ends without
- * memory. A program has one. loop_turn() waits for events and handles them. It
- * waits with epoll(7) and, when the user has no watch left for it, with
- * poll(2): the kernel counts the watches of a user, and any process of that
- * user may take all of them (fs.epoll.max_user_watches). An event with EV_ET
- * does not work then.
+ * Makes the loop of a program that runs as a session's user. A program has one
+ * loop. Without memory for it the program ends. loop_turn() waits for events
+ * and handles them. It waits with epoll(7) and, when the user has no watch left
+ * for it, with poll(2): the kernel counts the watches of a user, and any
+ * process of that user may take all of them (fs.epoll.max_user_watches). An
+ * event with EV_ET does not work then.
  */
 struct event_base *loop_new(void);
 void loop_turn(struct event_base *base);

@@ -28,8 +28,8 @@ enum cgroup_controller {
 	CGROUP_COUNTS_IO = 1 << 3, /* version 2 */
 };
 
-/* What the kernel lets a session's user make below its group, in version 2: so
- * many groups, and so many levels of them. */
+/* In version 2 a session's user may make groups below that of the session. The
+ * kernel permits at most so many of them, and so many levels. */
 #define CGROUP_BELOW	  "8192"
 #define CGROUP_DEPTH	  "16"
 #define CGROUP_LEVELS_MAX 16 /* the same */

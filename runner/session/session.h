@@ -223,8 +223,9 @@ void session_init(struct session *s, const struct session_server *server,
     struct event_base *base, const struct control_session_config *config,
     char **env, const struct session_fds *fds, const struct cgroup *cgroup);
 
-/* Sets what the operator permits: before the first client, and again for later
- * commands. */
+/* Sets what the operator permits. This is called before the first client comes,
+ * and again by each new broker; then it holds for the commands that start
+ * later. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
 
 /*

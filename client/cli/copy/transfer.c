@@ -458,8 +458,8 @@ send_block(struct upload *u)
 			  : TRANSFER_BLOCK);
 }
 
-/* The handle was lost with the connection. What the server has stays, if it can
- * open a file without truncating it. A small file is sent again. */
+/* The handle was lost with the connection. A server that can open a file
+ * without truncating it keeps what it has. A small file is sent again. */
 static void
 upload_again(struct upload *u)
 {

@@ -117,8 +117,8 @@ write_content(struct unbundle *u, bool whole)
 	}
 }
 
-/* A small file is written at once, so that its holes are found, and so that it
- * can be made under its name. */
+/* A small file is written when all of it has come. Its holes are found in it
+ * then, and it is made under its own name. */
 static void
 on_content(void *arg, const void *data, size_t len)
 {

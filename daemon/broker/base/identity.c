@@ -265,8 +265,9 @@ find_self(struct identity *id, char *why)
 /* The users of the configuration in force, or of what it was before. */
 static struct strings past_users;
 
-/* A user who is gone keeps neither a reload nor another broker from serving the
- * others. One who never was is a mistake of the operator's. */
+/* Tells whether the user was there when the configuration was read, and was
+ * removed since. Then a reload and another broker go on serving the others. A
+ * user who was never there is a mistake of the operator. */
 static bool
 is_gone(const struct identity *id, int err)
 {

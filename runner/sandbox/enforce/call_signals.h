@@ -30,8 +30,8 @@
 #include <sys/types.h>
 
 /*
- * A call is the same if the same thread makes it at the same place with the
- * same arguments, for the same socket and with the same address.
+ * Two calls are the same if one thread makes both of them, at one place of its
+ * program, with equal arguments, one socket and one address.
  */
 struct call_made {
 	pid_t pid; /* the thread */
