@@ -20,17 +20,31 @@ struct control_layout {
 	bool first;
 };
 
-#define LAYOUT(type, fields)                                                   \
+/* The message `type` is these members of a struct, in this order. */
+#define LAYOUT(type, object, ...)                                              \
+	{                                                                      \
+		type, #type, ROW_FIELDS(object, __VA_ARGS__), false            \
+	}
+#define FIRST_LAYOUT(type, object, ...)                                        \
+	{                                                                      \
+		type, #type, ROW_FIELDS(object, __VA_ARGS__), true             \
+	}
+#define ROW_FIELDS(object, ...)                                                \
+	(const struct field[]){ FIELDS(object, __VA_ARGS__) },                 \
+	    nitems(((const struct field[]){ FIELDS(object, __VA_ARGS__) }))
+
+/* It is the fields of a table that it shares, or that is longer. */
+#define LAYOUT_OF(type, fields)                                                \
 	{                                                                      \
 		type, #type, fields, nitems(fields), false                     \
+	}
+#define FIRST_LAYOUT_OF(type, fields)                                          \
+	{                                                                      \
+		type, #type, fields, nitems(fields), true                      \
 	}
 #define EMPTY(type)                                                            \
 	{                                                                      \
 		type, #type, NULL, 0, false                                    \
-	}
-#define FIRST_LAYOUT(type, fields)                                             \
-	{                                                                      \
-		type, #type, fields, nitems(fields), true                      \
 	}
 #define FIRST_EMPTY(type)                                                      \
 	{                                                                      \

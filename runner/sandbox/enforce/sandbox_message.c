@@ -75,11 +75,9 @@ get_strings(struct buf_reader *r)
 
 static const struct field mount_fields[] = {
 	FIELD_BELOW(plan_mount, kind, PLAN_PRIVATE + 1),
-	FIELD_OF(plan_mount, reopened),
-	FIELD_OF(plan_mount, scratch),
+	FIELDS(plan_mount, reopened, scratch),
 	FIELD_BELOW(plan_mount, seen.type, FS_OTHER + 1),
-	FIELD_OF(plan_mount, seen.device),
-	FIELD_OF(plan_mount, seen.inode),
+	FIELDS(plan_mount, seen.device, seen.inode),
 };
 
 static void
@@ -250,21 +248,12 @@ sandbox_sockets_get(
 
 /* All but the error, which comes first. */
 static const struct field answer_fields[] = {
-	FIELD_OF(sandbox_answer, enforcing),
-	FIELD_OF(sandbox_answer, stale),
-	FIELD(FIELD_STRING, sandbox_answer, step),
+	FIELDS(sandbox_answer, enforcing, stale, step),
 	FIELD(FIELD_U32, sandbox_answer, command),
 	FIELD(FIELD_U32, sandbox_answer, init),
-	FIELD_OF(sandbox_answer, landlock_abi),
-	FIELD_OF(sandbox_answer, landlock_empty),
-	FIELD_OF(sandbox_answer, no_namespaces),
-	FIELD_OF(sandbox_answer, no_proc),
-	FIELD_OF(sandbox_answer, loopback),
-	FIELD_OF(sandbox_answer, own_unix),
-	FIELD_OF(sandbox_answer, guards_ports),
-	FIELD_OF(sandbox_answer, names),
-	FIELD_OF(sandbox_answer, has_tmp),
-	FIELD_OF(sandbox_answer, elsewhere),
+	FIELDS(sandbox_answer, landlock_abi, landlock_empty, no_namespaces,
+	    no_proc, loopback, own_unix, guards_ports, names, has_tmp,
+	    elsewhere),
 };
 
 void
