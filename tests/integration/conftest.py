@@ -399,20 +399,22 @@ def lines_of(path):
 
 
 def stat_of(pid):
-    """Name, state and parent (proc(5)), or None if it is gone."""
+    """Name, state, parent and time of its start in ticks (proc(5)), or None if it is gone."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     name, rest = text[text.index("(") + 1:].rsplit(")", 1)
-    state, parent = rest.split()[:2]
-    return name, state, int(parent)
+    state, parent, *more = rest.split()
+    return name, state, int(parent), int(more[17])
 
 
 def child_rows(pid):
-    """(pid, name, state) of each child, also of those that nobody has waited for."""
+    """(pid, name, state) of each child, the oldest first (pids begin again at the largest), also of those that nobody has
+    waited for."""
     rows = [(int(p), stat_of(p)) for p in os.listdir("/proc") if p.isdigit()]
-    return [(p, row[0], row[1]) for p, row in rows if row is not None and row[2] == pid]
+    mine = [(row[3], p, row[0], row[1]) for p, row in rows if row is not None and row[2] == pid]
+    return [row[1:] for row in sorted(mine)]
 
 
 def children_named(pid, name):

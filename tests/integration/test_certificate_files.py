@@ -25,13 +25,14 @@ def configuration(user, base, more="", rest=""):
 
 @pytest.fixture
 def tried(mode, user, directory, authority):
-    """Code and words of `execd -t` for a server certificate of these dates, and more of the listener."""
+    """Code and words of `execd -t` for a server certificate of these dates, and more of the listener. In root mode the key is
+    lent to a group; what is said of that is test_config's."""
     def run(*dates, more=""):
         base = authority.issue("server", *dates, group=user.pw_gid)
         path = directory / "execd.conf"
         path.write_text(configuration(user, base, more))
         code, _, err = check(mode, user, path, "-t")
-        return code, err
+        return code, "".join(x for x in err.splitlines(True) if "its group can read this secret" not in x)
     return run
 
 
