@@ -3,13 +3,11 @@
  * execctl: the client of execd and of every other exec-server (execctl(1)). It
  * runs as the calling user. What a server sends is not trusted.
  */
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "crypto_memory.h"
 #include "execctl.h"
-#include "log.h"
 
 /*
  * A caller may have closed 0, 1 or 2. The next file opened would take that

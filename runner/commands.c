@@ -7,18 +7,13 @@
  */
 #include "commands.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/util.h>
 #include <poll.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "audit.h"
+#include "base.h"
 #include "cgroup.h"
 #include "control.h"
 #include "descriptors.h"
@@ -27,7 +22,6 @@
 #include "frame.h"
 #include "heap.h"
 #include "helper.h"
-#include "log.h"
 #include "loop.h"
 #include "methods.h"
 #include "pattern_scan.h"
@@ -36,7 +30,6 @@
 #include "redact.h"
 #include "seqpacket.h"
 #include "session.h"
-#include "util.h"
 
 /*
  * A broker that does not read for this long is stuck, and a new one would be

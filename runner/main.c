@@ -7,10 +7,9 @@
 #include <event2/event.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "commands.h"
 #include "config.h"
 #include "control.h"
@@ -19,14 +18,12 @@
 #include "files.h"
 #include "forward_copy.h"
 #include "host_linux.h"
-#include "log.h"
 #include "loop.h"
 #include "placeholder.h"
 #include "process_tree.h"
 #include "sandbox_message.h"
 #include "signals.h"
 #include "user_namespace.h"
-#include "util.h"
 
 static const char usage_text[] =
     "usage: execd-runner                            (started by execd)\n"

@@ -3,15 +3,9 @@
  * execctl cp: decides which file goes where. :PATH is on the server, NAME:PATH
  * on a named server.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "cmd.h"
 #include "copy.h"
 #include "execctl.h"

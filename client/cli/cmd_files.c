@@ -2,14 +2,9 @@
 /*
  * The commands execctl ls and execctl cat.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "cmd.h"
 #include "execctl.h"
 #include "transfer.h"

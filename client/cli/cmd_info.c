@@ -2,9 +2,7 @@
 /*
  * The commands execctl info, doctor, environments and completion.
  */
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "cmd.h"
 #include "execctl.h"
 #include "url.h"

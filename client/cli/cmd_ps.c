@@ -3,12 +3,7 @@
  * The command ps: asks each server that is known which sessions it has. Only
  * they are listed, with what the records tell of them.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
+#include "base.h"
 #include "capabilities.h"
 #include "cmd.h"
 #include "run.h"

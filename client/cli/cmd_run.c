@@ -2,13 +2,10 @@
 /*
  * The commands execctl run and execctl shell.
  */
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "cmd.h"
 #include "execctl.h"

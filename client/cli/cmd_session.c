@@ -3,13 +3,9 @@
  * The commands attach, watch, logs, wait and kill. They find a command that
  * was started before by its record, or ask the server for its session.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "cmd.h"
 #include "run.h"

@@ -4,11 +4,9 @@
  */
 #include "client.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
+
+#include "base.h"
 
 /*
  * Requests and their answers. A repeatable request keeps its message until the

@@ -3,17 +3,12 @@
  * Named servers: the file of environments, and the variables that name a
  * server. The file is changed by rename(2), so nobody ever reads a partial one.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <ini.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "buf.h"
 #include "execd-client.h"
-#include "util.h"
 
 /* bytes */
 #define TOKEN_FILE_MAX 16384

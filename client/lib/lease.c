@@ -5,20 +5,14 @@
  * client is one of that server, until the program ends: its lease is over then,
  * and there is nothing to resume.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "client.h"
 #include "json.h"
-#include "util.h"
 
 /* The most bytes of the line that it prints. */
 #define LEASE_LINE_MAX 8192

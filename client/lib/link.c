@@ -9,9 +9,7 @@
  *	  ^        |        |       |            |           |
  *	  +- WAIT <+--------+-------+------------+-----------+
  */
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "client.h"
 #include "upgrade.h"
 

@@ -2,10 +2,7 @@
 /*
  * Processes as the caller sees them: start, attach, input and signals.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "capabilities.h"
 #include "client.h"
 #include "path_uri.h"

@@ -5,8 +5,6 @@
 #include "stream.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netdb.h>
@@ -15,16 +13,13 @@
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 #define CHILD_GRACE_MS 2000 /* from the end of its input to SIGKILL */
 

@@ -5,10 +5,9 @@
  */
 #include "upgrade.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 
+#include "base.h"
 #include "base64.h"
 #include "http_text.h"
 

@@ -5,10 +5,7 @@
  */
 #include "url.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "util.h"
+#include "base.h"
 
 /* Blanks and control characters could end the HTTP header or its line early. */
 static bool

@@ -3,11 +3,9 @@
  * Converts between bytes and messages: WebSocket frames, or the lines of a
  * command.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 
+#include "base.h"
 #include "client.h"
 
 #define READ_ROUNDS 16 /* reads before the caller gets a turn */

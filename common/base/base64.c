@@ -4,12 +4,8 @@
  */
 #include "base64.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "base64_wide.h"
-#include "util.h"
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -4,10 +4,7 @@
  */
 #include "buf.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 #ifdef __linux__
 #include <sys/mman.h>

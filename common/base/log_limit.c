@@ -4,13 +4,9 @@
  */
 #include "log_limit.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "log.h"
+#include "base.h"
 #include "siphash.h"
 #include "table.h"
-#include "util.h"
 
 static unsigned
 times(const struct log_limit *l)

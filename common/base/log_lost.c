@@ -2,10 +2,8 @@
 /*
  * Lines of the log that a program could not deliver.
  */
+#include "base.h"
 #include "log_output.h"
-
-#include <stddef.h>
-#include <unistd.h>
 
 static uint64_t
 count_lines(const char *text, size_t len)

@@ -14,16 +14,12 @@
  */
 #include "log_output.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 
 #define PIECE_BYTES 65536
 

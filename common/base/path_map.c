@@ -4,12 +4,7 @@
  */
 #include "path_map.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "util.h"
+#include "base.h"
 #include "windows_path.h"
 
 #define BLANKS	 " \t"

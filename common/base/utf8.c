@@ -9,10 +9,7 @@
  */
 #include "utf8.h"
 
-#include <stdbool.h>
-
-#include <string.h>
-
+#include "base.h"
 #include "buf.h"
 
 enum utf8_state {

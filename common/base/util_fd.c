@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Helpers for descriptors. */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 /* Kernels before 5.9 have no close_range(2). The directory's own descriptor is
  * closed last. */

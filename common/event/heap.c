@@ -6,11 +6,11 @@
 
 #include <event2/event.h>
 #include <malloc.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+
+#include "base.h"
 
 /* Larger blocks are mappings of their own, which free() returns at once. */
 #define MAPPED_BYTES (1 << 20)

@@ -6,14 +6,12 @@
  */
 #include "loop.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 #define POLL_STEP 64
 #define POLL_MS	  1000

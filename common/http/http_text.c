@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "http_text.h"
 
-#include <errno.h>
-#include <string.h>
 #include <strings.h>
+
+#include "base.h"
 
 static bool
 is_token_char(char c)

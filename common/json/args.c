@@ -5,11 +5,7 @@
  */
 #include "args.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "base.h"
 #include "base64.h"
 
 static const struct json_value json_null_value = { .type = JSON_NULL };

@@ -7,17 +7,14 @@
  */
 #include "json.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <yajl/yajl_common.h>
 #include <yajl/yajl_parse.h>
 
+#include "base.h"
 #include "json_memory.h"
 #include "json_scan.h"
 #include "siphash.h"
 #include "table.h"
-#include "util.h"
 
 #define BLOCK_FIRST_BYTES 1024
 #define BLOCK_MAX_BYTES	  (64u << 10)

@@ -4,10 +4,7 @@
  */
 #include "json_scan.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
+#include "base.h"
 #include "utf8.h"
 
 /* Cutting shorter strings gains nothing. */

@@ -6,10 +6,8 @@
 #include "path_uri.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "path_map.h"
 #include "windows_path.h"
 

@@ -5,12 +5,8 @@
 #include "host_name.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
-#include "util.h"
+#include "base.h"
 
 #define LABEL_MAX 63 /* RFC 1035 section 2.3.4 */
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "network_rules.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "host_name.h"
 
 static bool

@@ -6,15 +6,9 @@
  */
 #include "cgroup.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 /* --- files -------------------------------------------------------------- */
 

@@ -7,18 +7,12 @@
 #include "cgroup_claim.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
-#include "util.h"
 
 /* --- Groups of a program that was killed, which could not remove them ----- */
 

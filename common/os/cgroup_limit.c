@@ -2,13 +2,8 @@
 /*
  * Which limits control groups can have, and how they are set.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "cgroup.h"
-#include "util.h"
 
 /* A tenth of a second, the kernel's default. */
 #define CPU_PERIOD_US 100000

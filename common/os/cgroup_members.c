@@ -4,17 +4,11 @@
  * of them, and how they are killed. Apart, because root's execd asks for
  * nothing of it.
  */
+#include "base.h"
 #include "cgroup.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include "util.h"
 
 /* Reads N from a line "KEY N" of the file. Returns 0 if the file or the key
  * does not exist. */

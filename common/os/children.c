@@ -5,15 +5,9 @@
 #include "children.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 /* Field 4 of /proc/PID/stat. It follows the name, which is in parentheses. */
 pid_t

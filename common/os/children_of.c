@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* Separate, because root has no use for it. */
+#include "base.h"
 #include "children.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 
 int
 children_of(pid_t pid, void (*visit)(pid_t pid, void *arg), void *arg)

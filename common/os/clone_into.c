@@ -5,11 +5,11 @@
  */
 #include "clone_into.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/syscall.h>
+
+#include "base.h"
 
 #ifndef SYS_clone3
 #define SYS_clone3 435

@@ -5,9 +5,9 @@
 #include "code_pages.h"
 
 #include <link.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
+
+#include "base.h"
 
 #define PAGE 4096u
 

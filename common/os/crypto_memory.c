@@ -4,14 +4,10 @@
  */
 #include "crypto_memory.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 
 /* exit(3) is not called here: inside OpenSSL it could wait for OpenSSL for
  * ever. */

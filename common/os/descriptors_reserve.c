@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* A reserve of descriptors, and what is left to commands. Apart, because root's
  * execd has neither. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "descriptors.h"
-#include "util.h"
 
 /* 0: not reserved; -1: given */
 static int reserved[RESERVE_MAX];

@@ -6,19 +6,13 @@
  */
 #include "drop.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 static struct __user_cap_header_struct cap_header = {
 	.version = _LINUX_CAPABILITY_VERSION_3

@@ -2,16 +2,10 @@
 /*
  * The drop of a program that root has executed for another user.
  */
+#include "base.h"
 #include "drop.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
-#include <unistd.h>
-
-#include "log.h"
-#include "util.h"
 
 #define CAP_LAST 63
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "file_replace.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 #define COPY_BYTES     (1u << 20)
 #define PERMISSIONS    0777

@@ -8,23 +8,17 @@
  */
 #include "filter.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "config.h"
 #include "heap.h"
-#include "log.h"
-#include "util.h"
 
 #if EXECD_SANDBOX_DEBUG
 /* Logs the name of a system call without a row. The author of the policy then

@@ -5,12 +5,9 @@
  */
 #include "landlock.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444

@@ -5,21 +5,13 @@
  */
 #include "namespaces.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 static long
 read_number(const char *path)

@@ -3,17 +3,12 @@
 #include "own_ports.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 /* OWN_PORTS_MAX ports; 0: the place is free. NULL: nothing is guarded. */
 static const uint16_t *guarded;

@@ -4,10 +4,7 @@
  */
 #include "program.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <unistd.h>
+#include "base.h"
 
 /* Returns true if another process holds a lease on the file (fcntl(2),
  * F_SETLEASE). execve(2) would wait for that process for up to 45 seconds. A

@@ -4,9 +4,9 @@
  */
 #include "rights.h"
 
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "base.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83

@@ -4,11 +4,9 @@
  */
 #include "seqpacket.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "base.h"
 
 union fds_control {
 	char space[CMSG_SPACE(SEQPACKET_FDS_MAX * sizeof(int))];

@@ -2,10 +2,7 @@
 /* The modes of a terminal in the encoding of SSH (RFC 4254 section 8). */
 #include "terminal_modes.h"
 
-#include <stdbool.h>
-#include <unistd.h>
-
-#include "util.h"
+#include "base.h"
 
 #define END	     0
 #define NO_CHARACTER 255 /* the mode's character is disabled */

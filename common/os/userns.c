@@ -4,17 +4,13 @@
  */
 #include "userns.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 static int
 map_id(int proc, const char *name, unsigned id)

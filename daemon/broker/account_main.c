@@ -5,21 +5,18 @@
  * stays root, because nobody else reads the date on which an account expires
  * (shadow(5)). It hears nobody, so only a name service can keep it.
  */
+#include "base.h"
 #include "broker_main.h"
 
-#include <errno.h>
 #include <pwd.h>
 #include <shadow.h>
 #include <sys/prctl.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "control_spawn.h"
 #include "drop.h"
 #include "identity.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
-#include "util.h"
 
 #define DAY_S (24 * 60 * 60)
 

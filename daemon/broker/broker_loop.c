@@ -2,15 +2,12 @@
 /*
  * The broker's loop: signals, children, deadlines.
  */
+#include "base.h"
 #include "broker_main.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
 #include "broker_health.h"
 #include "broker_options.h"
@@ -19,14 +16,12 @@
 #include "ctl_socket.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "log.h"
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_registry.h"
 #include "signals.h"
 #include "spawn_client.h"
 #include "systemd.h"
-#include "util.h"
 
 /* The time that the front-end has to tell its clients when everything else has
  * ended. */

@@ -4,14 +4,13 @@
  * linked with libraries that may need other harmless calls tomorrow, and an
  * unknown one must not end it. A call that can only mean an attack kills.
  */
+#include "base.h"
 #include "broker_main.h"
 
 #include <sys/socket.h>
 
 #include "filter_rows.h"
 #include "landlock.h"
-#include "log.h"
-#include "util.h"
 
 #define KILL(name)   ALLOW(name) /* in a deny-list, a row without errno */
 #define REFUSE(name) DENY(name)

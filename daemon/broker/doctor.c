@@ -5,12 +5,10 @@
  * the commands. It ends the child with the errno of what failed, or returns.
  * The last one is a real command in a real sandbox.
  */
+#include "base.h"
 #include "broker_main.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
@@ -19,9 +17,6 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -29,7 +24,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cgroup.h"
 #include "control.h"
@@ -47,7 +41,6 @@
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "userns.h"
-#include "util.h"
 
 #define ANSWER_BYTES 65536
 /* A probe that waits for a program which hangs is ended. */

@@ -5,17 +5,13 @@
  */
 #include "doctor_groups.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "cgroup_claim.h"
 #include "ctl_socket.h"
 #include "group_limits.h"
-#include "util.h"
 
 #define ANSWER_MAX (1u << 20) /* of `status`, more than it ever has */
 

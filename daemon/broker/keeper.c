@@ -11,23 +11,17 @@
  * if the only broker ends, so does this process, in the same way, and what
  * follows is systemd's.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_main.h"
 #include "children.h"
 #include "control_spawn.h"
 #include "exit_code.h"
-#include "log.h"
-#include "util.h"
 
 /* For the broker: the descriptor on which it asks for a reload, and a mask of
  * enum begin_flag for root's execd. A keeper of an earlier release writes no

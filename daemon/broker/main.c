@@ -4,18 +4,13 @@
  * Everything that can fail because of the operator fails here, before the first
  * client.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include <openssl/evp.h>
 
+#include "base.h"
 #include "broker_health.h"
 #include "broker_main.h"
 #include "broker_options.h"
@@ -31,7 +26,6 @@
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "log.h"
 #include "log_output.h"
 #include "path_map.h"
 #include "programs.h"
@@ -41,7 +35,6 @@
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
-#include "util.h"
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process, which the filter forbids. */

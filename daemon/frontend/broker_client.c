@@ -5,25 +5,19 @@
  * that something is broken, and ends this program. Requests are in
  * broker_request.c.
  */
+#include "base.h"
 #include "frontend_main.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "admission.h"
 #include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "log.h"
 #include "loop.h"
 #include "seqpacket.h"
 #include "tls_helper.h"
-#include "util.h"
 
 /* A message of the broker that was decoded. */
 struct broker_event {

@@ -4,30 +4,25 @@
  * mounting is permitted; then the user, while ids may change; then everything
  * that needs prctl(2); the system-call filter last.
  */
+#include "base.h"
 #include "frontend_main.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/sockios.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "admission.h"
 #include "config.h"
 #include "drop.h"
 #include "filter_rows.h"
 #include "landlock.h"
-#include "log.h"
 #include "userns.h"
-#include "util.h"
 
 /*
  * The system calls that the front-end needs. Any other call kills it, except

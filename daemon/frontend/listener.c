@@ -2,31 +2,24 @@
 /*
  * Listening sockets, and the agent of a proxy, whose connections get one line.
  */
+#include "base.h"
 #include "frontend_main.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "admission.h"
 #include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "log.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "rights.h"
 #include "source.h"
-#include "util.h"
 
 /*
  * The agent of a proxy.

@@ -7,10 +7,9 @@
 #include <event2/event.h>
 #include <openssl/evp.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 
+#include "base.h"
 #include "broker_request.h"
 #include "code_pages.h"
 #include "config.h"
@@ -19,12 +18,10 @@
 #include "frontend.h"
 #include "frontend_main.h"
 #include "heap.h"
-#include "log.h"
 #include "loop.h"
 #include "signals.h"
 #include "siphash.h"
 #include "tls_helper.h"
-#include "util.h"
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process, which the filter forbids. */

@@ -12,18 +12,15 @@
  * front-end. It opens no file and no socket, and it ends when the channel is
  * closed.
  */
-#include <errno.h>
 #include <openssl/pem.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "cert_verdict.h"
 #include "config.h"
 #include "control.h"
@@ -32,11 +29,9 @@
 #include "filter_rows.h"
 #include "keys.h"
 #include "landlock.h"
-#include "log.h"
 #include "rights.h"
 #include "seqpacket.h"
 #include "signals.h"
-#include "util.h"
 
 /* The system calls that it needs once it has its keys or CAs: it reads one
  * channel, computes, and answers on that channel. */

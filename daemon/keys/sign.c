@@ -2,15 +2,12 @@
 /*
  * Checks and signs TLS handshakes, in the key process.
  */
+#include "base.h"
 #include "keys.h"
 
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
-#include <string.h>
-
-#include "util.h"
 
 /* client random and server random, RFC 5246 section 7.4.3 */
 #define RANDOMS_BYTES  64

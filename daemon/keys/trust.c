@@ -2,18 +2,14 @@
 /*
  * Verifies certificates of clients, in the certificate process.
  */
+#include "base.h"
 #include "keys.h"
 
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-
-#include "util.h"
 
 #define CHAIN_LENGTH_MAX 8 /* certificates between the client and the CA */
 #define SECURITY_LEVEL	 2 /* 112 bits; see SSL_CTX_set_security_level(3) */

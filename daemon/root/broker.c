@@ -9,24 +9,20 @@
  * next one takes its place. This is the only way, at the start, after a crash
  * and for a reload.
  */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "dispose.h"
-#include "log.h"
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
-#include "util.h"
 
 #define RESTART_MS     200   /* doubled at each failure in a row; the first */
 #define RESTART_MAX_MS 10000 /* restart is at once */

@@ -3,25 +3,18 @@
  * Starts the broker. It is not root: its program becomes a user of its own
  * before it does anything else. An ordinary user's broker has this user.
  */
+#include "base.h"
 #include "root.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "children.h"
 #include "config.h"
 #include "exit_code.h"
-#include "log.h"
-#include "util.h"
 
 /* --- The directory of the lists of placeholders (execd(8)), the broker's - */
 

@@ -6,20 +6,14 @@
  * broker takes over.
  */
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "dispose.h"
-#include "log.h"
 #include "root.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
-#include "util.h"
 
 #define ANSWER_MAX 512
 

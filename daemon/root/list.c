@@ -4,17 +4,12 @@
  */
 #include "list.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "place.h"
 #include "saved.h"
 #include "trusted.h"
-#include "util.h"
 
 static bool
 listens_there(const struct list *l, const char *path)

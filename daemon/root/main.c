@@ -4,30 +4,23 @@
  * arguments on to the broker, which alone reads them, and does for the broker
  * what needs root (root.h).
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "descriptors.h"
 #include "dispose.h"
 #include "drop.h"
-#include "log.h"
 #include "programs.h"
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
 #include "signals.h"
-#include "util.h"
 
 #define LAST_WORDS_MS 3000 /* for a broker that ends everything */
 #define TELL_AGAIN_MS 20   /* while the broker has no room for events */

@@ -4,25 +4,18 @@
  * next version is asked in a process of its own: it reads the current state and
  * looks for its other programs. Only if it agrees, this version executes it.
  */
+#include "base.h"
 #include "root.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "children.h"
 #include "descriptors.h"
-#include "log.h"
 #include "programs.h"
 #include "saved.h"
-#include "util.h"
 
 /* The variable that tells the next version the descriptor of the state. */
 #define STATE_VARIABLE "EXECD_STATE"

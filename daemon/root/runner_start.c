@@ -2,25 +2,20 @@
 /*
  * Starts a user's program from root's execd.
  */
+#include "base.h"
 #include "root.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "children.h"
 #include "drop.h"
-#include "log.h"
 #include "namespaces.h"
 #include "session_cgroup.h"
-#include "util.h"
 
 #define UMASK_UNSET UINT32_MAX
 

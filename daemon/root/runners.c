@@ -2,21 +2,15 @@
 /*
  * Root's runners, which are kept until a broker has heard of their end.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "queue.h"
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
-#include "util.h"
 
 /* It stays a zombie until the broker has heard of its end, so that nothing else
  * can have its pid. */

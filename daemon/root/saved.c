@@ -6,16 +6,12 @@
 #include "saved.h"
 
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "log_output.h"
 #include "root.h"
 #include "session_cgroup.h"
-#include "util.h"
 
 #define SAVED_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

@@ -4,18 +4,12 @@
  */
 #include "session_cgroup.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "cgroup_claim.h"
-#include "log.h"
 #include "queue.h"
 #include "saved.h"
-#include "util.h"
 
 static struct cgroup_claim claim = { CGROUP_NONE, CGROUP_NONE };
 

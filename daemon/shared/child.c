@@ -4,17 +4,11 @@
  */
 #include "child.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control_limits.h"
 #include "descriptors.h"
-#include "log.h"
-#include "util.h"
 
 /* Moves the descriptor above all numbers that will be replaced. */
 static int

@@ -4,17 +4,12 @@
  */
 #include "dispose.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 /* The most children that wait at once. Each such descriptor costs its sender
  * its life. */

@@ -4,17 +4,13 @@
  */
 #include "place.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "trusted.h"
-#include "util.h"
 
 #define LISTEN_BACKLOG 4096
 

@@ -2,17 +2,10 @@
 /* Finds the other programs from where the running one is. */
 #include "programs.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "program_paths.h"
-#include "util.h"
 
 /* Where they are in the build tree. Installed, they lie together. */
 static const struct {

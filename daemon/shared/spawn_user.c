@@ -4,13 +4,9 @@
  */
 #include "spawn_user.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 bool
 spawn_user_is_list(const uint32_t *list, size_t size)

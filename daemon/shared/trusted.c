@@ -4,15 +4,10 @@
  */
 #include "trusted.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 static int
 refuse(int err, const char *text, char *why, size_t len)

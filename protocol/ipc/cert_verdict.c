@@ -7,9 +7,8 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <string.h>
 
-#include "util.h"
+#include "base.h"
 
 /* The fields are encoded as in a message, so that different verdicts never give
  * the same bytes. */

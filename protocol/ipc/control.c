@@ -7,12 +7,9 @@
 #include "control.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "control_layout.h"
-#include "util.h"
 
 /* All tables of layouts. */
 static const struct control_layouts *const all_layouts[] = {

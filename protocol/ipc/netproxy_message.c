@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "netproxy_message.h"
 
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "fields.h"
-#include "util.h"
 
 static const struct field open_fields[] = {
 	FIELD_OF(netproxy_open, list),

@@ -7,10 +7,8 @@
 #include "sandbox_context.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "path_map.h"
 #include "sandbox_legacy.h"
 #include "windows_path.h"

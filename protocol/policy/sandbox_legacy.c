@@ -5,9 +5,7 @@
  */
 #include "sandbox_legacy.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 /* Names that are protected in every root, as in the policies of 0.169.0. */
 static const char *const protected_names[] = { ".git", ".agents", ".codex",

@@ -4,9 +4,7 @@
  */
 #include "frames.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 /* Older parents omit members that are false or unset. */
 static bool

@@ -4,12 +4,7 @@
  */
 #include "jsonrpc.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "util.h"
+#include "base.h"
 
 static int
 malformed(struct rpc_message *m, const char *detail)

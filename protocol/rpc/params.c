@@ -4,8 +4,7 @@
  */
 #include "params.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 int
 params_decode(params_fn *params, struct rpc_message *m, union method_params *p,

@@ -4,23 +4,19 @@
  * stream; descriptors that come with a helper's frames; and long messages that
  * are taken in as they come.
  */
+#include "base.h"
 #include "channel_direct.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "descriptors.h"
 #include "frame.h"
 #include "heap.h"
 #include "intake.h"
-#include "log.h"
 #include "loop.h"
 #include "rights.h"
-#include "util.h"
 
 /* --- long messages ------------------------------------------------------ */
 

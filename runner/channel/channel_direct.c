@@ -6,18 +6,13 @@
  */
 #include "channel_direct.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
 #include "frame.h"
-#include "log.h"
 #include "loop.h"
-#include "util.h"
 
 /* Before the server stops, a client has this long to take what it was sent. */
 #define RECLAIM_MS 1500

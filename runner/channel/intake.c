@@ -3,22 +3,16 @@
 #include "intake.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "base64.h"
 #include "heap.h"
 #include "jsonrpc.h"
 #include "params.h"
 #include "rights.h"
-#include "util.h"
 
 /* --- spools ------------------------------------------------------------- */
 

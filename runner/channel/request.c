@@ -3,14 +3,12 @@
 #include "request.h"
 
 #include <event2/event.h>
-#include <stdarg.h>
-#include <string.h>
 #include <sys/prctl.h>
 
+#include "base.h"
 #include "control.h"
 #include "frame.h"
 #include "heap.h"
-#include "log.h"
 #include "loop.h"
 
 struct json_writer

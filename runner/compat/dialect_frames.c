@@ -6,14 +6,10 @@
  */
 #include "dialect_frames.h"
 
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "environment.h"
 #include "frames.h"
 #include "host.h"
-#include "log.h"
-#include "util.h"
 
 static struct dialect {
 	unsigned version; /* of spawn_request; before it, of the last message */

@@ -4,11 +4,9 @@
  * client names, as text that nobody here has judged (doc/protocol.md section
  * 13.3).
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "base.h"
 #include "discover.h"
 #include "files.h"
 #include "path_uri.h"

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Walks a tree, and tells a client its entries. */
+#include "base.h"
 #include "files.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "queue.h"
 #include "siphash.h"

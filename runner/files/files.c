@@ -7,15 +7,10 @@
 #include "files.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control_limits.h"
-#include "log.h"
 #include "path_map.h"
 #include "request.h"
 

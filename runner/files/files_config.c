@@ -3,13 +3,7 @@
  * environmentConfig/read: returns the requested keys from the Codex
  * configuration files on this machine (doc/protocol.md section 13).
  */
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "files.h"
 #include "toml.h"
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What is in files: fs/readFile and fs/writeFile, and handles. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "base64.h"
 #include "files.h"
 

@@ -3,17 +3,9 @@
  * fs/copy: copies files with their permission bits, links as links, and merges
  * directories (doc/protocol.md section 10).
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "file_replace.h"
 #include "files.h"
-#include "util.h"
 
 #define COPY_BYTES (1u << 20)
 

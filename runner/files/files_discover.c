@@ -4,14 +4,9 @@
  * CODEX_HOME, ~/.agents and /etc/codex (doc/protocol.md section 13). What
  * cannot be read is left out, and a warning names it and says why.
  */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "discover.h"
 #include "files.h"
 #include "path_uri.h"

@@ -4,15 +4,9 @@
  * fs/readDirectory; fs/move, fs/chmod, fs/symlink, fs/setTimes.
  */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "file_replace.h"
 #include "files.h"
 #include "utf8.h"

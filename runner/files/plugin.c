@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* A plugin: its name, its version, its manifest, the files that it names, and
  * its skills. */
+#include "base.h"
 #include "discover.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "files.h"

@@ -4,12 +4,9 @@
  * is written there by hand is not quite YAML: what has a colon in it, or begins
  * like a list, is read again as if it were quoted.
  */
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "skill.h"
+
+#include "base.h"
 #include "yaml_tree.h"
 
 /* Returns the length of the white space that s begins with; 0: none. */

@@ -2,12 +2,7 @@
 /* Reads TOML. */
 #include "toml.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "utf8.h"
 
 /* --- the text ----------------------------------------------------------- */

@@ -3,10 +3,8 @@
  * Writes what is picked of a TOML document. In each table, tables come after
  * the other members, each under its own header.
  */
+#include "base.h"
 #include "toml.h"
-
-#include <stdio.h>
-#include <string.h>
 
 bool
 toml_pick(struct toml_doc *doc, const struct slice *keys, size_t n)

@@ -6,11 +6,9 @@
  */
 #include "yaml_tree.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <yaml.h>
+
+#include "base.h"
 
 struct reader {
 	struct yaml_doc *doc;

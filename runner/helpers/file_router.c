@@ -2,12 +2,9 @@
 /* Which helper serves which fs/ request, and when. */
 #include "file_router.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "audit.h"
+#include "base.h"
 #include "helper.h"
-#include "log.h"
 #include "pattern_scan.h"
 #include "rpc_method.h"
 #include "session.h"

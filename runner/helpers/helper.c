@@ -4,24 +4,20 @@
  */
 #include "helper.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "audit.h"
+#include "base.h"
 #include "control.h"
 #include "descriptors.h"
 #include "frame.h"
 #include "heap.h"
 #include "jsonrpc.h"
-#include "log.h"
 #include "loop.h"
 #include "netproxy_message.h"
 #include "own_ports.h"

@@ -5,15 +5,12 @@
  */
 #include "netproxy.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "helper.h"
 #include "jsonrpc.h"
-#include "log.h"
 #include "loop.h"
 #include "netproxy_sockets.h"
 #include "process_tree.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "netproxy_sockets.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "sandbox.h"
 #include "session.h"
 

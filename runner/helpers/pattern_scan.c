@@ -2,19 +2,14 @@
 /* The scan for what patterns match, and the process that does it. */
 #include "pattern_scan.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
-#include "log.h"
 #include "loop.h"
 #include "params.h"
 #include "sandboxes.h"

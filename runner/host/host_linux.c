@@ -7,24 +7,18 @@
  */
 #include "host_linux.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "channel.h"
 #include "environment.h"
 #include "heap.h"
 #include "host.h"
-#include "log.h"
 #include "loop.h"
 #include "process.h"
 #include "sandbox_legacy.h"
 #include "sandboxes.h"
-#include "util.h"
 
 #define CLEANUP_MS   20 /* interval of killing what was left behind */
 #define LAST_KILL_MS 3000

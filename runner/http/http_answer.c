@@ -4,15 +4,13 @@
  */
 #include <ctype.h>
 #include <event2/event.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "base.h"
 #include "base64.h"
 #include "frame.h"
 #include "http_decode.h"
 #include "http_exchange.h"
 #include "http_text.h"
-#include "util.h"
 
 static void answer_write(struct exchange *x, struct json_writer *w);
 

@@ -6,9 +6,9 @@
  */
 #include "http_decode.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <strings.h>
+
+#include "base.h"
 /* zlib does not write to its input. */
 #define ZLIB_CONST
 #include <zlib.h>

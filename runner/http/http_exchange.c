@@ -3,14 +3,11 @@
  * One exchange: sending, redirects, and its end. The answer is in
  * http_answer.c.
  */
-#include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "http_decode.h"
 #include "http_exchange.h"
-#include "log.h"
 #include "loop.h"
 
 static void exchange_done(struct exchange *x, CURLcode code);

@@ -2,12 +2,11 @@
 /* execd-http: its main program and its one method. */
 #include <event2/event.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
 #include "crypto_memory.h"
 #include "http_exchange.h"
-#include "log.h"
 #include "loop.h"
 #include "own_ports.h"
 #include "request.h"

@@ -4,11 +4,9 @@
  * here, and changed by redirects (doc/protocol.md section 12).
  */
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
+#include "base.h"
 #include "base64.h"
 #include "http_exchange.h"
 #include "http_text.h"

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "http_reach.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "frame.h"
 #include "http_exchange.h"
-#include "log.h"
 #include "own_ports.h"
 #include "proxy_list.h"
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "netproxy_control.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
-#include "log.h"
 #include "loop.h"
 #include "proxy_client.h"
 #include "proxy_list.h"

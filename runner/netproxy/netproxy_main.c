@@ -11,11 +11,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
 #include "landlock.h"
-#include "log.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "own_ports.h"

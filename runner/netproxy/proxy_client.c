@@ -5,13 +5,11 @@
  * relayed. Who is refused gets a reply and then the end.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <event2/event.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "proxy_client_parts.h"

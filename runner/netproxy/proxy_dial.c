@@ -7,19 +7,14 @@
  */
 #include "proxy_dial.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <resolv.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "loop.h"
 #include "own_ports.h"
 #include "queue.h"

@@ -3,9 +3,9 @@
 
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
-#include <errno.h>
 #include <resolv.h>
-#include <string.h>
+
+#include "base.h"
 
 #define HEADER_BYTES	12
 #define ANSWERS		0x8000 /* this is an answer */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_http.h"
 
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "http_text.h"
 
 #define METHOD_MAX 32

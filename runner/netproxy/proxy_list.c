@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_list.h"
 
-#include <errno.h>
 #include <idn2.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "http_text.h"
-#include "log.h"
 
 int
 proxy_host_read(struct host_name *host, struct slice text)

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_names.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "proxy_client.h"

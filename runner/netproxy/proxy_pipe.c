@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_pipe.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "loop.h"
 
 #define PIPE_BYTES (256u << 10) /* that the kernel is asked for */

@@ -4,12 +4,10 @@
  * needs to know of its bytes is read here: of a tunnel the first record, of
  * HTTP the head of the answer.
  */
-#include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "log.h"
+#include "base.h"
 #include "loop.h"
 #include "proxy_client_parts.h"
 #include "tls_hello.h"

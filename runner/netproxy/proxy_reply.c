@@ -6,8 +6,7 @@
  */
 #include "proxy_reply.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 static const struct {
 	const char *error; /* the header x-proxy-error */

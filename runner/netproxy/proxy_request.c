@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* A request is read, its host judged and connected to. */
-#include <errno.h>
 #include <event2/event.h>
-#include <string.h>
 
+#include "base.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "own_ports.h"

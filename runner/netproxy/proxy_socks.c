@@ -2,8 +2,8 @@
 #include "proxy_socks.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <string.h>
+
+#include "base.h"
 
 #define COMMAND_CONNECT 1
 #define COMMAND_UDP	3

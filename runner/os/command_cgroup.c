@@ -4,13 +4,8 @@
  */
 #include "command_cgroup.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "cgroup_claim.h"
-#include "log.h"
-#include "util.h"
 
 /* How many groups of `left` are checked when a group is wanted. */
 #define LOOK_AGAIN 4

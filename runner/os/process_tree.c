@@ -3,27 +3,19 @@
 #include "process_tree.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "loop.h"
-#include "util.h"
 
 /*
  * Time for stopping all of them. A process that the kernel does not stop in

@@ -4,18 +4,10 @@
  */
 #include "slow_paths.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "buf.h"
-#include "log.h"
-#include "util.h"
 
 /* Of the mount table. */
 #define MOUNTINFO_MAX_BYTES (16u << 20)

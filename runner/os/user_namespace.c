@@ -12,23 +12,18 @@
  */
 #include "user_namespace.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control_spawn.h"
 #include "drop.h"
-#include "log.h"
 #include "seqpacket.h"
 #include "userns.h"
-#include "util.h"
 
 /*
  * Where AppArmor or a sysctl forbids user namespaces to ordinary users, an

@@ -2,18 +2,13 @@
 /* Copies between standard input and output and a socket. */
 #include "forward_copy.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <seccomp.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "filter.h"
-#include "util.h"
 
 #define ROOM_BYTES (64u << 10)
 

@@ -4,13 +4,9 @@
  */
 #include "input.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "loop.h"
 
 struct input_chunk {

@@ -2,22 +2,19 @@
 /* A running command: its descriptors, its input, its deadline and its end. */
 #include "process.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "descriptors.h"
 #include "heap.h"
-#include "log.h"
 #include "loop.h"
 #include "process_state.h"
 #include "process_tree.h"
 #include "sandbox.h"
-#include "util.h"
 
 /* --- all that it started ------------------------------------------------ */
 

@@ -6,19 +6,15 @@
  */
 #include "spawn.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <paths.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <termios.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "clone_into.h"
 #include "command_cgroup.h"
@@ -29,7 +25,6 @@
 #include "program.h"
 #include "sandbox.h"
 #include "terminal_modes.h"
-#include "util.h"
 
 /* Stack of the child until exec. */
 #define CHILD_STACK_BYTES (64u << 10)

@@ -4,12 +4,7 @@
  */
 #include "recording.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "json.h"
 
 /* Reserved for the line that says that the limit was reached. */

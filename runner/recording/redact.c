@@ -6,14 +6,11 @@
 #include "redact.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "environment.h"
 #include "siphash.h"
 #include "table.h"
-#include "util.h"
 
 /* --- rules -------------------------------------------------------------- */
 

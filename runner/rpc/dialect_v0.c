@@ -4,10 +4,8 @@
  * same connection (doc/protocol.md section 16). The server names the processes,
  * nothing of them is retained, and they end with their connection.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "audit.h"
+#include "base.h"
 #include "methods.h"
 #include "session.h"
 

@@ -4,10 +4,9 @@
  * input and its terminal; also waiting for its end, and what its state and that
  * of all processes is (doc/protocol.md sections 7.6, 17).
  */
-#include <errno.h>
 #include <signal.h>
-#include <string.h>
 
+#include "base.h"
 #include "methods.h"
 #include "report.h"
 #include "session.h"

@@ -5,15 +5,12 @@
  * of the session copies (forward_copy.h).
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "audit.h"
+#include "base.h"
 #include "methods.h"
 #include "own_ports.h"
 

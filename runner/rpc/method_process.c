@@ -2,14 +2,9 @@
 /*
  * The process/ methods (doc/protocol.md section 7).
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "audit.h"
+#include "base.h"
 #include "environment.h"
-#include "log.h"
 #include "methods.h"
 #include "netproxy.h"
 #include "report.h"

@@ -3,9 +3,7 @@
  * initialize and environment/info, environment/status (doc/protocol.md
  * sections 5.1, 5.5, 13).
  */
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "config.h"
 #include "environment.h"
 #include "methods.h"

@@ -5,13 +5,10 @@
  */
 #include "methods.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "audit.h"
+#include "base.h"
 #include "file_router.h"
 #include "helper.h"
-#include "log.h"
 #include "netproxy.h"
 #include "pattern_scan.h"
 #include "sandboxes.h"

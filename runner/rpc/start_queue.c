@@ -1,27 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /* Starts that wait: for what their patterns match, or for a file system. */
+#include "base.h"
 #include "methods.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "helper.h"
-#include "log.h"
 #include "loop.h"
 #include "pattern_scan.h"
 #include "process_tree.h"
 #include "session.h"
 #include "slow_paths.h"
-#include "util.h"
 
 struct held_start {
 	STAILQ_ENTRY(held_start) link; /* start_queue.held */

@@ -4,15 +4,12 @@
  * inotify(7) (doc/protocol.md section 17). Events that the client does not read
  * in time wait in the kernel, which says when it had to drop some.
  */
+#include "base.h"
 #include "methods.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "files.h"
 #include "loop.h"

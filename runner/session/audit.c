@@ -2,19 +2,16 @@
 /* Reports of the session's commands to the broker. */
 #include "audit.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
+#include "base.h"
 #include "buf.h"
-#include "log.h"
 #include "redact.h"
 #include "report.h"
 #include "request.h"
 #include "rpc_method.h"
 #include "session.h"
 #include "siphash.h"
-#include "util.h"
 
 /* A command can make any number of connections, and names to connect to. What
  * is beyond this is counted, and the next record says how many there were. */

@@ -3,11 +3,8 @@
  * A session that its client asked to keep. The broker decides and ends it in
  * time; the runner knows what runs, and tells the next broker.
  */
+#include "base.h"
 #include "session.h"
-
-#include <stdio.h>
-
-#include "util.h"
 
 static bool
 runs(const struct session *s)

@@ -6,17 +6,13 @@
  */
 #include "limit_told.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "audit.h"
+#include "base.h"
 #include "command_cgroup.h"
-#include "log.h"
 #include "report.h"
 #include "session.h"
-#include "util.h"
 
 #define KEY_MAX 256
 

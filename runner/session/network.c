@@ -2,12 +2,8 @@
 /* What is told of the decisions about a command's network. */
 #include "network.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "audit.h"
+#include "base.h"
 #include "session.h"
 
 /* --- what was denied ---------------------------------------------------- */

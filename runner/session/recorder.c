@@ -2,18 +2,14 @@
 /*
  * Which terminals of the session are recorded.
  */
+#include "base.h"
 #include "session.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "audit.h"
 #include "environment.h"
-#include "log.h"
 #include "params.h"
 #include "recording.h"
 #include "request.h"
-#include "util.h"
 
 static int
 begin(struct session_process *sp, const struct process_start_params *p,

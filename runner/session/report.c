@@ -7,11 +7,10 @@
 
 #include <event2/event.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base.h"
 #include "limit_told.h"
 #include "loop.h"
 #include "params.h"

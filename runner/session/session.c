@@ -5,22 +5,16 @@
  */
 #include "session.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "audit.h"
+#include "base.h"
 #include "channel_direct.h"
 #include "descriptors.h"
 #include "environment.h"
 #include "intake.h"
 #include "limit_told.h"
-#include "log.h"
 #include "loop.h"
 #include "own_ports.h"
 #include "path_map.h"

@@ -2,13 +2,10 @@
 /*
  * Connections that watch a session.
  */
+#include "base.h"
 #include "session.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "jsonrpc.h"
-#include "log.h"
 
 struct watcher {
 	TAILQ_ENTRY(watcher) link; /* session.watchers */

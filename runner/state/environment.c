@@ -4,12 +4,10 @@
 #include "environment.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "siphash.h"
 #include "table.h"
-#include "util.h"
 
 enum value { TO_HTTP, TO_SOCKS, NOT_THROUGH, LITERAL };
 
@@ -54,9 +52,9 @@ static const struct proxy_variable {
 	{ "ELECTRON_GET_USE_PROXY", LITERAL, "true" },
 };
 
-#define LOCAL	  "localhost,127.0.0.1,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
-#define VALUE_MAX sizeof(LOCAL)
-#define NAME_MAX  32 /* of the longest proxy_variable above */
+#define LOCAL	       "localhost,127.0.0.1,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
+#define VALUE_MAX      sizeof(LOCAL)
+#define PROXY_NAME_MAX 32 /* of the longest proxy_variable above */
 
 static bool
 is_ours(const char *proxy_variable)
@@ -93,7 +91,7 @@ char **
 proxy_environment(char *const *envp, const struct proxy_environment *proxy)
 {
 	size_t n = nitems(variables) + 1;
-	size_t bytes = nitems(variables) * (NAME_MAX + 1 + VALUE_MAX);
+	size_t bytes = nitems(variables) * (PROXY_NAME_MAX + 1 + VALUE_MAX);
 	char **vector, *at;
 
 	for (char *const *e = envp; *e != NULL; e++, n++)
@@ -111,7 +109,8 @@ proxy_environment(char *const *envp, const struct proxy_environment *proxy)
 	}
 	for (size_t i = 0; i < nitems(variables); i++) {
 		vector[n++] = at;
-		at += snprintf(at, NAME_MAX + 2, "%s=", variables[i].name);
+		at +=
+		    snprintf(at, PROXY_NAME_MAX + 2, "%s=", variables[i].name);
 		write_value(at, &variables[i], proxy);
 		at += strlen(at) + 1;
 	}

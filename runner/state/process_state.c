@@ -3,9 +3,8 @@
 #include "process_state.h"
 
 #include <ctype.h>
-#include <string.h>
 
-#include "util.h"
+#include "base.h"
 
 /*
  * The newest output of one process.

@@ -5,16 +5,11 @@
  */
 #include "execctl.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "path_uri.h"
 #include "url.h"

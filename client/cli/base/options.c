@@ -5,15 +5,11 @@
  */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "base.h"
 #include "config.h"
 #include "execctl.h"
-#include "util.h"
 
 #define ROWS_MAX  64
 #define VALUE_ROW 256 /* getopt_long's value of row 0 */

@@ -2,12 +2,11 @@
 /*
  * Queues bytes for standard output or error.
  */
+#include "base.h"
 #include "execctl.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* PIPE_BUF: a writable pipe takes this many bytes without blocking. */
 #define PIECE_BYTES 4096

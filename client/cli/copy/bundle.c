@@ -10,14 +10,9 @@
  * copied one by one afterwards. The result is the same without the stream: it
  * only saves time.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <fts.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "copy.h"
 #include "file_replace.h"

@@ -6,15 +6,10 @@
  */
 #include "copy.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "path_uri.h"
 

@@ -5,11 +5,7 @@
  * a slow reader. The client must still serve its connection meanwhile, so no
  * write here blocks.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "copy.h"
 
 #define QUEUED_MAX (4u << 20) /* bytes that wait for the reader */

@@ -3,15 +3,11 @@
  * Copies one file to the server or from it. Knows where the file has holes, and
  * gives it its name, mode and time when it is complete.
  */
+#include "base.h"
 #include "copy.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "capabilities.h"
 #include "file_replace.h"

@@ -2,14 +2,10 @@
 /*
  * Copies directories in both directions.
  */
-#include <errno.h>
 #include <fts.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "capabilities.h"
 #include "copy.h"
 #include "file_replace.h"

@@ -2,9 +2,8 @@
 #include "tar.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+
+#include "base.h"
 
 #define TYPE_LONG_NAME	 'L' /* of GNU: the name of the next entry */
 #define TYPE_LONG_TARGET 'K' /* of GNU: the target of the next entry */

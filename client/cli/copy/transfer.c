@@ -2,17 +2,11 @@
 /* Transfers one file. */
 #include "transfer.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base.h"
 #include "base64.h"
 #include "capabilities.h"
 #include "jsonrpc.h"
 #include "path_uri.h"
-#include "util.h"
 
 void
 transfer_handle(char handle[32])

@@ -8,10 +8,7 @@
  * What does not come, and what changed while it was read, is copied file by
  * file afterwards. Nothing but the time depends on the stream.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base.h"
 #include "capabilities.h"
 #include "tar.h"
 #include "tar_process.h"

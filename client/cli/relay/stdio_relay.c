@@ -4,11 +4,10 @@
  */
 #include "stdio_relay.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
+
+#include "base.h"
 
 #define LINE_MAX_BYTES (64u << 20) /* doc/protocol.md section 1.4 */
 #define READ_BYTES     (128u << 10)

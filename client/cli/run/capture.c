@@ -2,10 +2,8 @@
 /*
  * run --capture: keeps the beginning and the end of a command's output.
  */
+#include "base.h"
 #include "run.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 void
 capture_init(struct capture *c, size_t bytes_max, size_t lines_max)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /* Forwarded ports: listeners here, and the connections through them. */
+#include "base.h"
 #include "run.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #define PORTS_MAX  8
 #define LINKS_MAX  32	      /* connections at once; others wait */

@@ -2,15 +2,11 @@
 /*
  * Records of the commands that execctl started.
  */
+#include "base.h"
 #include "run.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define RECORD_MAX  65536 /* bytes */
 #define COMMAND_MAX 4096  /* bytes kept of each string */

@@ -5,13 +5,9 @@
  */
 #include "run.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "jsonrpc.h"
 
 /*

@@ -2,9 +2,7 @@
 /*
  * Which sessions the server has, and which commands a session.
  */
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "capabilities.h"
 #include "run.h"
 

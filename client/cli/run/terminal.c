@@ -3,15 +3,12 @@
  * The user's terminal, which becomes raw and is restored, and the signals for
  * the command that come from it or from a script.
  */
+#include "base.h"
 #include "run.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "capabilities.h"
 #include "terminal_modes.h"

@@ -7,16 +7,14 @@
 #include <fnmatch.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <string.h>
 #include <sys/random.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "log.h"
 #include "session_registry.h"
-#include "util.h"
 
 /* Every identity and every digest is compared, so that the time does not tell
  * which one matched. */

@@ -4,7 +4,6 @@
  */
 #include "jwt.h"
 
-#include <errno.h>
 #include <openssl/bn.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
@@ -12,8 +11,8 @@
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
-#include <string.h>
 
+#include "base.h"
 #include "base64.h"
 #include "conf_value.h"
 #include "json.h"

@@ -3,27 +3,21 @@
  * The front-end's requests. A request must be in the table below, be permitted
  * now, decode exactly, and name a grant that the front-end was given.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "code_pages.h"
 #include "conf.h"
 #include "credential.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "log.h"
 #include "log_limit.h"
 #include "requests.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
-#include "util.h"
 
 /* A request that was decoded. */
 struct request {

@@ -4,22 +4,15 @@
  */
 #include "audit_log.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <syslog.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
-#include "log.h"
 #include "secret.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /* The most bytes of one line: two texts of CONTROL_COMMAND_MAX bytes, each byte
  * escaped as six, and names, a peer and a reason of bounded length. */

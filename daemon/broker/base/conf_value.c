@@ -5,13 +5,9 @@
 #include "conf_value.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "path_map.h"
-#include "util.h"
 
 int
 conf_refuse(char *why, const char *fmt, ...)

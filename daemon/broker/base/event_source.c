@@ -6,13 +6,10 @@
  */
 #include "event_source.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "dispose.h"
 
 /*

@@ -4,14 +4,9 @@
  */
 #include "group_limits.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "cgroup.h"
 #include "conf_value.h"
-#include "log.h"
-#include "util.h"
 
 #define MIB		   (1ull << 20)
 #define HOST_RESERVE_BYTES (512 * MIB)

@@ -4,18 +4,13 @@
  */
 #include "identity.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "audit_log.h"
+#include "base.h"
 #include "conf_value.h"
-#include "log.h"
 #include "spawn_client.h"
-#include "util.h"
 
 #define GROUPS_MAX 65536
 

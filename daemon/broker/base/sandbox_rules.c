@@ -5,12 +5,8 @@
  */
 #include "sandbox_rules.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "network_rules.h"
-#include "util.h"
 
 #define LANDLOCK_ABI_MAX 64
 #define NESTED_DEPTH_MAX 16

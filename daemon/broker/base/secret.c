@@ -4,20 +4,13 @@
  */
 #include "secret.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "conf_value.h"
 #include "control.h"
-#include "log.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /* Whoever can read a secret has it. A file of root's may be readable by a
  * group, as keys usually are. Nobody decided this for the group of another

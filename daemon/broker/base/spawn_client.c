@@ -5,34 +5,27 @@
 #include "spawn_client.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "child.h"
 #include "children.h"
 #include "control_spawn.h"
 #include "exit_code.h"
 #include "identity.h"
-#include "log.h"
 #include "place.h"
 #include "programs.h"
 #include "secret.h"
 #include "seqpacket.h"
 #include "spawn_user.h"
 #include "trusted.h"
-#include "util.h"
 
 /* Root's execd waits two seconds for a program, and never longer for
  * anything. */

@@ -5,20 +5,11 @@
  */
 #include "systemd.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "control.h"
-#include "log.h"
-#include "util.h"
 
 /*
  * Tells systemd the state of execd.

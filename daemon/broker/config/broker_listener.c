@@ -5,23 +5,16 @@
 #include "broker_listener.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "conf.h"
 #include "exit_code.h"
-#include "log.h"
 #include "spawn_client.h"
 #include "systemd.h"
-#include "util.h"
 
 union address {
 	struct sockaddr any;

@@ -4,22 +4,15 @@
  */
 #include "broker_options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <openssl/evp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "conf.h"
 #include "config.h"
 #include "exit_code.h"
 #include "secret.h"
 #include "spawn_client.h"
-#include "util.h"
 
 static const char usage_text[] =
     "usage: execd ctl [--json] [--socket PATH] COMMAND, see `execd ctl "

@@ -3,18 +3,12 @@
  * Makes, checks and frees a whole configuration.
  */
 #include "conf.h"
-#include "spawn_client.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "broker_options.h"
 #include "exit_code.h"
-#include "log.h"
 #include "secret.h"
-#include "util.h"
+#include "spawn_client.h"
 
 /* All sections of execd.conf(5), in the order in which -T shows them. */
 const struct conf_section *const conf_sections[] = {

@@ -4,17 +4,12 @@
  * [sandbox] gives the defaults, and the identity's keys replace them. Each
  * limit remembers the key that set it, so that a refusal can name it.
  */
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "conf.h"
-#include "log.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /*
  * What clients of an identity may ask of a sandbox. The defaults are replaced

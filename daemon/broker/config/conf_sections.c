@@ -3,20 +3,14 @@
  * The sections of execd.conf(5): their keys, and whether these fit together.
  * [identity NAME] has a file of its own.
  */
-#include <errno.h>
 #include <grp.h>
 #include <openssl/evp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_listener.h"
 #include "conf.h"
 #include "control_limits.h"
-#include "log.h"
 #include "secret.h"
-#include "util.h"
 
 /* --- [audit] ------------------------------------------------------------ */
 

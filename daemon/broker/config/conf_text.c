@@ -6,17 +6,11 @@
  * sections without keys, and text after a section's name. Only the first error
  * is reported.
  */
-#include <errno.h>
 #include <ini.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "conf.h"
-#include "log.h"
 #include "secret.h"
-#include "util.h"
 
 #define BLANKS	       " \t"
 #define COMMENTS       ";#"

@@ -4,20 +4,16 @@
  */
 #include "jwks.h"
 
-#include <errno.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "base.h"
 #include "base64.h"
 #include "conf_value.h"
 #include "json.h"
-#include "log.h"
 
 #define P256_BYTES    32
 #define P384_BYTES    48

@@ -3,17 +3,13 @@
  * The files of a TLS listener.
  */
 
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <string.h>
-#include <time.h>
 
+#include "base.h"
 #include "broker_listener.h"
-#include "log.h"
 #include "secret.h"
-#include "util.h"
 
 #define CRL_FILE_MAX                                                           \
 	(8u << 20) /* a list of a hundred thousand certificates                \

@@ -4,22 +4,17 @@
  */
 #include "broker_health.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "log.h"
 #include "secret.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "systemd.h"
-#include "util.h"
 
 const char *
 broker_health_of_parts(const struct broker *m, int64_t now)

@@ -4,19 +4,15 @@
  * of its own. The mode of the socket's file and the broker decide who may ask.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "ctl_socket.h"
 #include "exit_code.h"
 #include "utf8.h"
-#include "util.h"
 
 #define SILENT_MS   15000	 /* after this the broker counts as hanging */
 #define ANSWER_MAX  (256u << 20) /* more than all possible sessions need */

@@ -2,13 +2,8 @@
 /*
  * The operator's commands: a row for each, and the function that answers it.
  */
+#include "base.h"
 #include "ctl_socket.h"
-
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "broker_health.h"
 #include "broker_options.h"
@@ -18,11 +13,9 @@
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "group_limits.h"
-#include "log.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "stats.h"
-#include "util.h"
 
 /*
  * A request of the operator: reads it, finds it in the table, records it, and

@@ -8,25 +8,18 @@
 #include "ctl_socket.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "children.h"
 #include "conf.h"
-#include "log.h"
 #include "log_limit.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /*
  * Where control sockets lie by default.

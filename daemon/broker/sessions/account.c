@@ -5,23 +5,17 @@
  * broker asks a name service, which may hang: execd-broker --account does, a
  * process of its own that hears nobody.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "broker_state.h"
 #include "identity.h"
-#include "log.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "spawn_user.h"
-#include "util.h"
 
 /* What is known holds for this long, if no file of /etc is replaced: a name
  * service elsewhere is asked no more often. */

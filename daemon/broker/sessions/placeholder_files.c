@@ -9,28 +9,18 @@
 #include "placeholder_files.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
-#include "log.h"
 #include "placeholder_format.h"
 #include "queue.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /*
  * The cleanup after a killed runner.

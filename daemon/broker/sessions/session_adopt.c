@@ -4,20 +4,16 @@
  * channels to them. Each runner is asked about its session. Root says to whom a
  * session belongs, and not the runner.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "broker_state.h"
 #include "conf.h"
-#include "log.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"
-#include "util.h"
 
 /* How long clients wait for runners to answer. A runner that answers later is
  * adopted later, and until then its client is told to come again

@@ -2,19 +2,16 @@
 /*
  * Writes sessions, and what is done in them, to the audit log.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
 #include "netproxy_message.h"
 #include "stats.h"
-#include "util.h"
 
 /* How often a failing log is tried again. */
 #define RETRY_MS   1000

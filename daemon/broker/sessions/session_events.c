@@ -3,22 +3,18 @@
  * What the broker and a runner tell each other. A report that is not in the
  * table below, or is impossible, ends the runner and its session.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "broker_state.h"
 #include "dispose.h"
 #include "event_source.h"
 #include "frame.h"
-#include "log.h"
 #include "queue.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /* A command that does not fit into the socket means that the runner has not
  * read hundreds of messages. It is stuck, and its session with it. */

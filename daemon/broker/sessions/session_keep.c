@@ -3,16 +3,12 @@
  * Kept sessions: those whose clients asked that they outlive detached-ttl.
  * Their runners ask for it, and tell it to the next broker.
  */
+#include "base.h"
 #include "session_registry.h"
-
-#include <errno.h>
-#include <stdio.h>
 
 #include "broker_state.h"
 #include "conf.h"
-#include "log.h"
 #include "log_limit.h"
-#include "util.h"
 
 uint32_t
 session_keep_places(const struct broker *m)

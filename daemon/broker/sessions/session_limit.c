@@ -3,18 +3,14 @@
  * How many sessions an identity may have, for how long, and when execd ends
  * because nobody has had one for a while.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/resource.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "log.h"
-#include "util.h"
 
 struct census {
 	const struct identity *identity;

@@ -2,17 +2,12 @@
 /*
  * session/list: the sessions of one identity, for a client of that identity.
  */
+#include "base.h"
 #include "session_registry.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
-#include "util.h"
 
 uint64_t
 session_number(const struct session *s)

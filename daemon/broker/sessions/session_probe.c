@@ -7,12 +7,11 @@
  * closed, as if its client had gone, and the session is free. Whoever cannot
  * answer counts as alive.
  */
+#include "base.h"
 #include "session_registry.h"
 
 #include "broker_state.h"
 #include "frontend_child.h"
-#include "log.h"
-#include "util.h"
 
 /* Longer than PROBE_MS (liveness.h), and less than the 3 s in which a client
  * has its answer. */

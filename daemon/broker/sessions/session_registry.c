@@ -7,23 +7,19 @@
 
 #include <assert.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "event_source.h"
 #include "frontend_child.h"
 #include "identity.h"
-#include "log.h"
 #include "log_limit.h"
 #include "placeholder_files.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"
-#include "util.h"
 
 /* A runner that was told to end has its own grace time plus this. */
 #define KILL_MARGIN_MS 2000

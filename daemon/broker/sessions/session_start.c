@@ -4,26 +4,20 @@
  * it everything before anybody is attached. A spare runner is started before
  * its session is asked for.
  */
+#include "base.h"
 #include "session_registry.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
-#include "log.h"
 #include "placeholder_files.h"
 #include "rights.h"
 #include "spawn_client.h"
 #include "stats.h"
-#include "util.h"
 
 /*
  * Spare runners, one for each identity that is in use.

@@ -6,16 +6,12 @@
  * say that its session had another token. It lets nobody into another session
  * by that: root's execd says of which identity its own is.
  */
+#include "base.h"
 #include "session_registry.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
-#include "util.h"
 
 /* No clock shows it, and what is computed with it is a number. */
 #define SINCE_MAX (INT64_MAX / 2)

@@ -5,11 +5,7 @@
  */
 #include "stats.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "broker_state.h"
 #include "cgroup.h"
 #include "conf.h"
@@ -17,7 +13,6 @@
 #include "identity.h"
 #include "session_registry.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /*
  * How much of the host each session uses, and each identity.

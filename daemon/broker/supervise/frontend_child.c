@@ -6,23 +6,18 @@
  */
 #include "frontend_child.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "dispose.h"
 #include "event_source.h"
 #include "exit_code.h"
-#include "log.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /* messages that wait for a front-end that does not read */
 #define QUEUE_MAX    65536

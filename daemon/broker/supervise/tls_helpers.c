@@ -2,20 +2,17 @@
 /*
  * Starts and watches the front-end's helpers.
  */
+#include "base.h"
 #include "frontend_child.h"
 
-#include <string.h>
 #include <sys/random.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "broker_state.h"
 #include "cert_verdict.h"
 #include "conf.h"
-#include "log.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
-#include "util.h"
 
 /* if it ended sooner than this after its start */
 #define RESTART_AFTER_MS      1000

@@ -6,15 +6,12 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdio.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "frontend.h"
-#include "log.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
-#include "util.h"
 
 #define RETRY_MS 1000
 

@@ -4,21 +4,16 @@
  * header itself: the PROXY protocol, version 2.
  */
 #include "admission.h"
+#include "base.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "frontend.h"
-#include "log.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
-#include "util.h"
 
 /*
  * The header of the PROXY protocol, version 2.

@@ -5,26 +5,19 @@
  */
 #include "broker_request.h"
 
-#include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <fcntl.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "base64.h"
 #include "connection.h"
 #include "frontend.h"
 #include "json.h"
-#include "log.h"
 #include "loop.h"
 #include "queue.h"
 #include "seqpacket.h"
 #include "tls.h"
 #include "tls_helper.h"
-#include "util.h"
 
 /*
  * A message that waits because the channel is full: the broker hangs or is

@@ -5,22 +5,17 @@
  */
 #include "connection.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "broker_request.h"
 #include "frontend.h"
 #include "http.h"
-#include "log.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "metrics.h"
 #include "rights.h"
-#include "util.h"
 
 /*
  * Bytes of a connection that wait.

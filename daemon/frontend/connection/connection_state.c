@@ -8,17 +8,14 @@
  */
 #include <assert.h>
 #include <event2/event.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "admission.h"
+#include "base.h"
 #include "broker_request.h"
 #include "connection.h"
 #include "frontend.h"
-#include "log.h"
 #include "metrics.h"
-#include "util.h"
 
 void
 start_clear(struct start *start)

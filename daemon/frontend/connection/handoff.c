@@ -2,24 +2,19 @@
 /*
  * Connections that were handed over to their runners.
  */
+#include "base.h"
 #include "connection.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "frontend.h"
-#include "log.h"
 #include "loop.h"
 #include "metrics.h"
 #include "rights.h"
 #include "utf8.h"
-#include "util.h"
 
 /* More bytes than a connection can transfer between two reports. */
 #define COUNT_MAX_BYTES (UINT64_C(1) << 48)

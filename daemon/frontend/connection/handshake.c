@@ -3,25 +3,20 @@
  * The phases before a session: TLS, HTTP upgrade, authentication and
  * initialize (doc/protocol.md sections 1.2, 1.5 and 2).
  */
+#include "base.h"
 #include "connection.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "admission.h"
 #include "broker_request.h"
 #include "frontend.h"
 #include "http.h"
 #include "json_scan.h"
-#include "log.h"
 #include "log_limit.h"
 #include "metrics.h"
 #include "params.h"
 #include "tls.h"
-#include "util.h"
 
 #define REPLY_MAX (128u << 10)
 

@@ -4,14 +4,12 @@
  * other. A payload is read once, unmasked in place and written once. It is
  * copied only if its receiver does not take it at once.
  */
+#include "base.h"
 #include "connection.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "frontend.h"
-#include "log.h"
 #include "metrics.h"
 #include "utf8.h"
 

@@ -7,10 +7,7 @@
  */
 #include "http.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <string.h>
-
+#include "base.h"
 #include "base64.h"
 #include "http_text.h"
 #include "websocket.h"

@@ -4,11 +4,7 @@
  */
 #include "metrics.h"
 
-#include <stddef.h>
-#include <string.h>
-#include <time.h>
-
-#include "util.h"
+#include "base.h"
 
 struct metrics metrics;
 

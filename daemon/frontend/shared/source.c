@@ -6,13 +6,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "queue.h"
 #include "siphash.h"
 #include "table.h"
-#include "util.h"
 
 /*
  * Decides which connection may come in next.

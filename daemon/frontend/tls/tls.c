@@ -5,26 +5,17 @@
 #include "tls.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/types.h>
 #include <openssl/x509v3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "buf.h"
-#include "log.h"
 #include "tls_helper.h"
-#include "util.h"
 
 /* Room for a few records. A write should end when no further record fits. */
 #define TLS_GATHER_BYTES (128u << 10)

@@ -5,7 +5,6 @@
  */
 #include "tls_helper.h"
 
-#include <errno.h>
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -13,15 +12,11 @@
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "frontend.h"
-#include "log.h"
 #include "rights.h"
 #include "seqpacket.h"
-#include "util.h"
 
 /* An answer takes about a millisecond. Other clients should not wait longer
  * than this. */

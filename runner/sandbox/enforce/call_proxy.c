@@ -7,32 +7,25 @@
  */
 #include "call_proxy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "clone_into.h"
 #include "filter.h"
 #include "heap.h"
 #include "seqpacket.h"
 #include "socket_calls.h"
-#include "util.h"
 
 /* Not in the headers of Debian 12. */
 #define NR_fchmodat2		  452

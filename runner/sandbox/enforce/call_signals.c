@@ -3,13 +3,10 @@
  * heard. */
 #include "call_signals.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stddef.h>
-#include <string.h>
 
+#include "base.h"
 #include "call_proxy.h"
-#include "util.h"
 
 #define ERESTARTSYS 512 /* of the kernel, which shows it to no program */
 #define BIT(sig)    (1ull << ((sig)-1))

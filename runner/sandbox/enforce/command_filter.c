@@ -4,17 +4,12 @@
 #include "command_filter.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/ioprio.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -22,11 +17,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "filter.h"
 #include "landlock.h"
-#include "util.h"
 
 /* When a row applies. Exactly one of NO_SOCKETS, ONLY_LOCAL and those in
  * NETWORK is active. */

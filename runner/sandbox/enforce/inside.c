@@ -6,33 +6,26 @@
  */
 #include "inside.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "clone_into.h"
 #include "control.h"
 #include "heap.h"
-#include "log.h"
 #include "program.h"
 #include "seqpacket.h"
-#include "util.h"
 #include "view.h"
 
 /* --- privileges --------------------------------------------------------- */

@@ -4,16 +4,14 @@
  * system call.
  */
 #include <signal.h>
-#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "clone_into.h"
 #include "filter.h"
 #include "inside.h"
-#include "util.h"
 
 /* Its descriptor, which is closed when the init is locked down. */
 #define READY 0

@@ -3,17 +3,13 @@
 #include "loopback.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 #define LO_INDEX 1 /* the first interface of every network namespace */
 /* Any route that somebody adds later comes before the refusing ones. */

@@ -2,14 +2,11 @@
 /* Operations on mounts, by descriptor. */
 #include "mounts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 int
 mounts_open(int root, const char *path)

@@ -2,21 +2,15 @@
 /* Asks the kernel which socket is bound to a file. */
 #include "own_sockets.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "call_proxy.h"
-#include "util.h"
 
 /* TCP_CLOSE and TCP_LISTEN: also a UNIX socket is in one of the kernel's states
  * of TCP. A socket that is bound is in the first one before it listens. */

@@ -2,20 +2,12 @@
 /* Makes, shares and removes placeholders, and keeps the list of them. */
 #include "placeholder.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "buf.h"
-#include "log.h"
 #include "mounts.h"
-#include "util.h"
 
 #define MARK_SECONDS 1
 #define MARKS_MAX    1000000000 /* nanoseconds */

@@ -4,25 +4,19 @@
  * one request at a time. The first request is BUILD; if it fails, the sandbox
  * answers why and ends.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "call_proxy.h"
 #include "control.h"
 #include "inside.h"
-#include "log.h"
 #include "loopback.h"
 #include "mounts.h"
 #include "own_ports.h"
@@ -30,7 +24,6 @@
 #include "sandbox_message.h"
 #include "socket_calls.h"
 #include "userns.h"
-#include "util.h"
 #include "view.h"
 
 /* Enters the namespaces of a sandbox, and sets limits there. */

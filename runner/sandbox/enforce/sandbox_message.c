@@ -2,13 +2,10 @@
 /* Encodes, decodes, sends and receives the requests to a sandbox. */
 #include "sandbox_message.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "fields.h"
 #include "frame.h"
 #include "rights.h"

@@ -6,15 +6,10 @@
  */
 #include "socket_calls.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,8 +17,8 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "call_proxy.h"
 #include "call_signals.h"
 #include "clone_into.h"
@@ -32,7 +27,6 @@
 #include "heap.h"
 #include "own_ports.h"
 #include "own_sockets.h"
-#include "util.h"
 
 /* Not in the headers of Debian 12. */
 #ifndef SO_NETNS_COOKIE

@@ -9,20 +9,14 @@
  */
 #include "view.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "mounts.h"
-#include "util.h"
 
 #define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)
 

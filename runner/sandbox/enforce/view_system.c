@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* Makes /dev, /sys and /proc of the view (doc/sandbox.md C3, steps 7 to 9). */
+#include "base.h"
 #include "view.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/mount.h>
-#include <unistd.h>
 
 #include "mounts.h"
-#include "util.h"
 
 const char *const view_device_names[VIEW_DEVICES] = { "null", "zero", "full",
 	"random", "urandom", "tty" };

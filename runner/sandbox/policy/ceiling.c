@@ -5,14 +5,8 @@
  */
 #include "ceiling.h"
 
-#include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "buf.h"
-#include "log.h"
-#include "util.h"
 
 #define EXCEEDED "sandbox policy exceeds this executor's limit: "
 

@@ -3,12 +3,10 @@
 #include "directory_cache.h"
 
 #include <linux/magic.h>
-#include <string.h>
 #include <sys/vfs.h>
-#include <time.h>
 
+#include "base.h"
 #include "siphash.h"
-#include "util.h"
 
 /*
  * The kernel's clock has steps of up to 10 ms, and the times of disk file

@@ -2,10 +2,7 @@
 /* Finds what in a plan only a view can enforce. */
 #include "landlock_only.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "util.h"
+#include "base.h"
 
 static const char *
 rule_against(const struct landlock_only *q)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "network_list.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "netproxy_message.h"
 #include "network_rules.h"
 

@@ -6,8 +6,7 @@
  */
 #include "path_glob.h"
 
-#include <errno.h>
-#include <string.h>
+#include "base.h"
 
 static int
 fail(const char **reason, const char *text)

@@ -2,13 +2,10 @@
 /* A set of places by device and inode. */
 #include "path_set.h"
 
-#include <fcntl.h>
 #include <glob.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "util.h"
+#include "base.h"
 
 static bool
 is_same(const struct fs_node *a, const struct stat *st)

@@ -3,14 +3,8 @@
  * Resolves a client's sandbox context to a plan of mounts: the order of the
  * steps (doc/sandbox.md section A10).
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "util.h"
 
 /* --- claims ------------------------------------------------------------- */
 

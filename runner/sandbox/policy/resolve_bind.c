@@ -3,10 +3,8 @@
  * Turns entries into paths: what each symbol stands for (doc/sandbox.md
  * sections A3, A6 and A10, rules 1 and 2). This step makes no claims.
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <string.h>
 
 int
 resolve_add_record(

@@ -4,12 +4,8 @@
  * shows it by another path. It has the same device and inode there, and what is
  * denied is the file.
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <string.h>
-
-#include "util.h"
 
 /* Returns what follows the directory in the path, "" if it is the directory
  * itself, or NULL if the path is not below it. */

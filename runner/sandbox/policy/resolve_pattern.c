@@ -4,11 +4,8 @@
  * rule 8; O9, O16). Patterns that begin in the same directory share one scan. A
  * scan follows no link and does not enter /proc.
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define PROJECT_ROOTS "codex-project-roots://"
 

@@ -4,11 +4,8 @@
  * git directory that a `.git` file points to, and paths to protect that do not
  * exist yet (doc/sandbox.md section A10, rules 5 and 6; O5).
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
 
 static int resolve_protect_nested(struct resolver *s, struct node *root);
 

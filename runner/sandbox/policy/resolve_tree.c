@@ -4,11 +4,8 @@
  * are followed here and not by the kernel (doc/sandbox.md section A10, rules 1
  * and 9). This file knows nothing of entries.
  */
+#include "base.h"
 #include "resolve_parts.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
 
 #include "siphash.h"
 

@@ -4,19 +4,15 @@
  * named .git or commondir are opened for reading. A name that changes its type
  * meanwhile is an error and never blocks.
  */
+#include "base.h"
 #include "sandboxes.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "directory_cache.h"
 #include "placeholder.h"
 #include "slow_paths.h"
-#include "util.h"
 
 static enum fs_type
 type_of(mode_t mode)

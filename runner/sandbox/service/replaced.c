@@ -7,18 +7,13 @@
  * of such names with inotify(7), and asks the sandbox whether its view is
  * intact.
  */
-#include <errno.h>
 #include <event2/event.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "log.h"
+#include "base.h"
 #include "loop.h"
 #include "sandbox.h"
-#include "util.h"
 
 #define EVENTS_BYTES 8192
 

@@ -5,28 +5,20 @@
  */
 #include "sandbox.h"
 
-#include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "command_cgroup.h"
 #include "control.h"
 #include "inside.h"
-#include "log.h"
 #include "loop.h"
 #include "seqpacket.h"
-#include "util.h"
 #include "view.h"
 
 static void sandbox_placeholders_init(struct sandbox *n);

@@ -2,17 +2,13 @@
 /* Finds the sandbox that enforces a client's sandbox context. */
 #include "sandboxes.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "base.h"
 #include "command_filter.h"
 #include "descriptors.h"
 #include "landlock_only.h"
-#include "log.h"
 #include "log_limit.h"
-#include "util.h"
 
 uint64_t
 sandboxes_open_files(const struct sandbox_limits *l)
