@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The client handle and its event loop.
- */
 #include "client.h"
 
 #include <sys/random.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The bytes of a connection, with TLS or without.
- */
 #include "stream.h"
 
 #include <arpa/inet.h>

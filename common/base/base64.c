@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Standard base64 with padding.
- */
 #include "base64.h"
 
 #include "base.h"

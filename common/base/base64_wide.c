@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * base64 in steps of many bytes: with AVX2, or not at all.
- */
 #include "base64_wide.h"
 
 #if defined(__x86_64__)

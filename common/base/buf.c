@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * A growing byte buffer with a hard limit, and a reader of bytes.
- */
 #include "buf.h"
 
 #include "base.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Limits log lines about connections that were never accepted.
- */
 #include "log_limit.h"
 
 #include "base.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Paths of Windows as text.
- */
 #include "windows_path.h"
 
 #include <string.h>

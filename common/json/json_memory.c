@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Memory for yajl.
- */
 #include "json_memory.h"
 
 #include "util.h"

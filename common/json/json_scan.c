@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Scans a text before yajl parses it.
- */
 #include "json_scan.h"
 
 #include "base.h"

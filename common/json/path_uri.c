@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Converts between file: URIs and paths, by the rules of the WHATWG URL
- * standard that concern file: (doc/protocol.md section 9).
- */
 #include "path_uri.h"
 
 #include <ctype.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The children of the calling process, and of others.
- */
 #include "children.h"
 
 #include <dirent.h>

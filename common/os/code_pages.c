@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Memory pages of program code.
- */
 #include "code_pages.h"
 
 #include <link.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The limit on open descriptors. */
 #include "descriptors.h"
 
 #include <stdbool.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Whether the other end of a connection is still there.
- */
 #include "liveness.h"
 
 #include <linux/sockios.h>

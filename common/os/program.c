@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The last step of a child: exec.
- */
 #include "program.h"
 
 #include "base.h"

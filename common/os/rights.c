@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Descriptors that travel beside the bytes of a stream socket.
- */
 #include "rights.h"
 
 #include <sys/socket.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * AF_UNIX SOCK_SEQPACKET sockets.
- */
 #include "seqpacket.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The modes of a terminal in the encoding of SSH (RFC 4254 section 8). */
 #include "terminal_modes.h"
 
 #include "base.h"

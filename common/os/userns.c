@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * User namespaces that contain one user.
- */
 #include "userns.h"
 
 #include <sched.h>

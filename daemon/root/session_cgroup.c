@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The control groups of sessions.
- */
 #include "session_cgroup.h"
 
 #include <sys/stat.h>

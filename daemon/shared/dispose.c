@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Descriptors of untrusted programs.
- */
 #include "dispose.h"
 
 #include <sched.h>

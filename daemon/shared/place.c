@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Opens the places of the list.
- */
 #include "place.h"
 
 #include <netinet/in.h>

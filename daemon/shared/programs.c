@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Finds the other programs from where the running one is. */
 #include "programs.h"
 
 #include <sys/stat.h>

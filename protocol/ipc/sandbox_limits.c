@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The defaults of the operator's ceiling.
- */
 #include "sandbox_limits.h"
 
 #include <string.h>

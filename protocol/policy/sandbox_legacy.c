@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Decodes the older forms of a client's sandbox description (doc/sandbox.md
- * section A8): the legacy SandboxPolicy and SandboxLaunchConfig.
- */
 #include "sandbox_legacy.h"
 
 #include "base.h"

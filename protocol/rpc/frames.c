@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Encodes and decodes the dialects of the reference runner.
- */
 #include "frames.h"
 
 #include "base.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The JSON-RPC envelope (doc/protocol.md section 2).
- */
 #include "jsonrpc.h"
 
 #include "base.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* A long fs/writeFile as it comes, and its content in a file. */
 #include "intake.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Answers to the client, and a helper's side of its channel. */
 #include "request.h"
 
 #include <event2/event.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reads TOML. */
 #include "toml.h"
 
 #include "base.h"

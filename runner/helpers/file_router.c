@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Which helper serves which fs/ request, and when. */
 #include "file_router.h"
 
 #include "audit.h"

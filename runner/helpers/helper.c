@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The runner's side of its helpers: start, traffic and end.
- */
 #include "helper.h"
 
 #include <event2/event.h>

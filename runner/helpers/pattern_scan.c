@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The scan for what patterns match, and the process that does it. */
 #include "pattern_scan.h"
 
 #include <event2/event.h>

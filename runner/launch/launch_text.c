@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The command line, frames and DACLs of execd-launch.exe. */
 #include "launch_text.h"
 
 #include <ctype.h>

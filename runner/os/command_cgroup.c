@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Control groups of commands.
- */
 #include "command_cgroup.h"
 
 #include "base.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The processes of a command, found in /proc below the runner. */
 #include "process_tree.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Copies between standard input and output and a socket. */
 #include "forward_copy.h"
 
 #include <poll.h>

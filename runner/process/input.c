@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What goes to a command's standard input or terminal.
- */
 #include "input.h"
 
 #include <event2/event.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* A running command: its descriptors, its input, its deadline and its end. */
 #include "process.h"
 
 #include <event2/event.h>

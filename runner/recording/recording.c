@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The recording of a terminal.
- */
 #include "recording.h"
 
 #include "base.h"

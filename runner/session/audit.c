@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reports of the session's commands to the broker. */
 #include "audit.h"
 
 #include <sys/wait.h>

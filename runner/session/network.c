@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* What is told of the decisions about a command's network. */
 #include "network.h"
 
 #include "audit.h"

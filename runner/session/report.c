@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What a client is told of a process: its state, how it ended, and the answer
- * to a request that waits for it.
- */
 #include "report.h"
 
 #include <event2/event.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The session: its connection and its end, its processes, and what clients are
- * told of them.
- */
 #include "session.h"
 
 #include <event2/event.h>

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The environment of a command: by the client's policy, and the variables by
- * which programs find a proxy. */
 #include "environment.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* What a client can know of one process (process_state.h). */
 #include "process_state.h"
 
 #include <ctype.h>

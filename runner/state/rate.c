@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* A limit in bytes per second. */
 #include "rate.h"
 
 void

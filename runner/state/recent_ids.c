@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The last ids of operations that were carried out. */
 #include "recent_ids.h"
 
 #include "siphash.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The two named pipes of a parent, opened by its child. */
 #include "pipe_client.h"
 
 #include "log.h"

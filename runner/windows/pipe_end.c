@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Bytes and frames over one end of a pipe. */
 #include "pipe_end.h"
 
 #include "frames.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* The start of a command: its streams, its token, its job, CreateProcess. */
 #include "start_windows.h"
 
 #include <stdio.h>

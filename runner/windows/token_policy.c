@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What a restricted token can express, and what is refused.
- */
 #include "token_policy.h"
 
 #include <errno.h>

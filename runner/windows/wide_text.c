@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* UTF-8 and UTF-16. */
 #include "wide_text.h"
 
 #include "util.h"

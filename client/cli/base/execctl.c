@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the commands of execctl share: which server they use, the connection
- * and its end, the event loop, and requests that wait for their answer.
- */
 #include "execctl.h"
 
 #include <poll.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The command line of execctl, by the tables of command_table.c: parses it,
- * and writes --help and the shell completions.
- */
 #include "options.h"
 
 #include <getopt.h>

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The copy of many files: how many at a time, the progress that is shown, what
- * belongs to a file besides its content, and what becomes of the files under
- * way when a signal ends the copy.
- */
 #include "copy.h"
 
 #include <signal.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Transfers one file. */
 #include "transfer.h"
 
 #include "base.h"

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Connects a remote command with the standard streams of execctl: its input
- * and output, and what run --json writes of them.
- */
 #include "run.h"
 
 #include <poll.h>

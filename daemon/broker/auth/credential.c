@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Decides who a client is.
- */
 #include "credential.h"
 
 #include <fnmatch.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Signed bearer tokens.
- */
 #include "jwt.h"
 
 #include <openssl/bn.h>

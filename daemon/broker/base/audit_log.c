@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The audit log: events, and what happens when they cannot be written.
- */
 #include "audit_log.h"
 
 #include <sys/socket.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What all parts of the broker share.
- */
 #include "broker_state.h"
 
 struct broker broker;

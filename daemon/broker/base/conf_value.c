@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Values of execd.conf(5).
- */
 #include "conf_value.h"
 
 #include <arpa/inet.h>

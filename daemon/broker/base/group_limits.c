@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Limits that control groups hold.
- */
 #include "group_limits.h"
 
 #include "base.h"

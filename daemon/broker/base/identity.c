@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Identities: as which user a session's commands run.
- */
 #include "identity.h"
 
 #include <grp.h>

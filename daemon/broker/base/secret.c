@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Files that decide who may do what.
- */
 #include "secret.h"
 
 #include <sys/mman.h>

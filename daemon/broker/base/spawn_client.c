@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The broker's side of the spawn channel.
- */
 #include "spawn_client.h"
 
 #include <assert.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What systemd tells execd and what execd tells systemd (sd_notify(3) and
- * sd_listen_fds(3), the protocols as documented there; without their library).
- */
 #include "systemd.h"
 
 #include <sys/socket.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Listening addresses.
- */
 #include "broker_listener.h"
 
 #include <arpa/inet.h>

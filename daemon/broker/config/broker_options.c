@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The command line (execd(8)).
- */
 #include "broker_options.h"
 
 #include <getopt.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Makes, checks and frees a whole configuration.
- */
 #include "conf.h"
 
 #include "base.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The public keys of an issuer of signed tokens.
- */
 #include "jwks.h"
 
 #include <openssl/bn.h>

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Whether all of execd answers, and how much more this host can take.
- */
 #include "broker_health.h"
 
 #include <signal.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the broker knows in numbers: its counters, and how much of the host
- * each session and each identity uses.
- */
 #include "stats.h"
 
 #include "base.h"

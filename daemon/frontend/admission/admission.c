@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The way of an accepted socket to a connection.
- */
 #include "admission.h"
 
 #include <event2/event.h>

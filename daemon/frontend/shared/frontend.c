@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * State that the whole front-end shares.
- */
 #include "frontend.h"
 
 struct event_base *base;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The metrics of the front-end, and those of the broker that it shows.
- */
 #include "metrics.h"
 
 #include "base.h"

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Sources of connections, their penalties, and which source may come in next.
- */
 #include "source.h"
 
 #include <arpa/inet.h>

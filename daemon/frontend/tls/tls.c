@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * TLS on a client's connection.
- */
 #include "tls.h"
 
 #include <assert.h>

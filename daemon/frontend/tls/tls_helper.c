@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * What the helpers do for TLS: asks them and waits for their answers, and is
- * the OpenSSL provider of the keys that they hold.
- */
 #include "tls_helper.h"
 
 #include <openssl/core_dispatch.h>

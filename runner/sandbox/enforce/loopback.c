@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* A loopback interface for a sandbox, and sockets on it. */
 #include "loopback.h"
 
 #include <arpa/inet.h>

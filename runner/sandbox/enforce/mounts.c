@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Operations on mounts, by descriptor. */
 #include "mounts.h"
 
 #include <linux/openat2.h>

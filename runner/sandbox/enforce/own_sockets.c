@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Asks the kernel which socket is bound to a file. */
 #include "own_sockets.h"
 
 #include <linux/netlink.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Encodes, decodes, sends and receives the requests to a sandbox. */
 #include "sandbox_message.h"
 
 #include <sys/socket.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The operator's ceiling over a client's policy: what is judged before the
- * policy is resolved, and what would be writable on this disk by the plan.
- */
 #include "ceiling.h"
 
 #include "base.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Remembers the names in directories. */
 #include "directory_cache.h"
 
 #include <linux/magic.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Finds what in a plan only a view can enforce. */
 #include "landlock_only.h"
 
 #include "base.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* A set of places by device and inode. */
 #include "path_set.h"
 
 #include <glob.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The runner's side of its sandboxes: starting them, sending requests and
- * waiting for answers.
- */
 #include "sandbox.h"
 
 #include <event2/event.h>

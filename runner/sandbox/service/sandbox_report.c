@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Reports to the client what it asked of a sandbox and what is in force. */
 #include "sandbox_report.h"
 
 #include <string.h>

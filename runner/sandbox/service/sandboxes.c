@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: ISC */
-/* Finds the sandbox that enforces a client's sandbox context. */
 #include "sandboxes.h"
 
 #include <sys/stat.h>
