@@ -72,19 +72,14 @@ table_find(const struct table *t, uint64_t hash, table_match_fn *match,
 }
 
 struct table_node *
-table_any(const struct table *t)
+table_next(const struct table *t, struct table_node *node)
 {
-	for (size_t i = 0; t->count > 0 && i <= t->mask; i++)
+	size_t i = node != NULL ? (node->hash & t->mask) + 1 : 0;
+
+	if (node != NULL && node->next != NULL)
+		return node->next;
+	for (; t->count > 0 && i <= t->mask; i++)
 		if (t->buckets[i] != NULL)
 			return t->buckets[i];
 	return NULL;
-}
-
-void
-table_each(const struct table *t,
-    void (*visit)(struct table_node *node, void *arg), void *arg)
-{
-	for (size_t i = 0; t->buckets && i <= t->mask; i++)
-		for (struct table_node *n = t->buckets[i]; n; n = n->next)
-			visit(n, arg);
 }

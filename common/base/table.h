@@ -35,11 +35,17 @@ void table_remove(struct table *t, struct table_node *node);
 struct table_node *table_find(const struct table *t, uint64_t hash,
     table_match_fn *match, const void *key);
 
-/* Returns any node, or NULL if the table is empty. Used to empty a table. */
-struct table_node *table_any(const struct table *t);
+/* Returns the node behind `node` in the order of the buckets, the first one
+ * behind NULL; NULL: there is none. */
+struct table_node *table_next(const struct table *t, struct table_node *node);
 
-/* Calls visit() for every node. visit() must not change the table. */
-void table_each(const struct table *t,
-    void (*visit)(struct table_node *node, void *arg), void *arg);
+/* For each object, which has its node as `member`. The body must not change the
+ * table. */
+#define TABLE_FOREACH(object, t, member)                                       \
+	for (struct table_node *at_ = table_next(t, NULL);                     \
+	     at_ != NULL &&                                                    \
+	     ((object) = TABLE_OBJECT(at_, __typeof__(*(object)), member),     \
+	     true);                                                            \
+	     at_ = table_next(t, at_))
 
 #endif

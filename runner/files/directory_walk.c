@@ -211,7 +211,7 @@ walk_clear(struct walk *w)
 		STAILQ_REMOVE_HEAD(&w->queue, link);
 		free(d);
 	}
-	while ((node = table_any(&w->visited)) != NULL) {
+	while ((node = table_next(&w->visited, NULL)) != NULL) {
 		table_remove(&w->visited, node);
 		free(TABLE_OBJECT(node, struct visited, node));
 	}

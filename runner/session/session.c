@@ -221,62 +221,49 @@ session_settle(struct session *s)
 /* --- the connection ----------------------------------------------------- */
 
 static void
-resume_visit(struct table_node *node, void *arg)
+resume_all(struct session *s)
 {
-	process_resume(
-	    &TABLE_OBJECT(node, struct session_process, node)->process);
+	struct session_process *p;
+
+	TABLE_FOREACH (p, &s->processes, node)
+		process_resume(&p->process);
 }
 
 static void
 rate_cb(evutil_socket_t fd, short what, void *arg)
 {
-	struct session *s = arg;
-
-	table_each(&s->processes, resume_visit, NULL);
+	resume_all(arg);
 }
 
 static void
-orphan_visit(struct table_node *node, void *arg)
+kill_orphans(struct session *s)
 {
-	struct session_process *p =
-	    TABLE_OBJECT(node, struct session_process, node);
+	struct session_process *p;
 
-	if (!p->v0 || p->orphaned)
-		return;
-	p->orphaned = true;
-	process_kill_tree(&p->process);
-}
-
-static void
-drop_waiters_visit(struct table_node *node, void *arg)
-{
-	waiter_drop_all(TABLE_OBJECT(node, struct session_process, node), arg);
-}
-
-static void
-answer_waiters_visit(struct table_node *node, void *arg)
-{
-	waiter_answer_all(
-	    TABLE_OBJECT(node, struct session_process, node), arg);
-}
-
-static void
-refuse_writes_visit(struct table_node *node, void *arg)
-{
-	input_refuse_waiting(
-	    &TABLE_OBJECT(node, struct session_process, node)->process.input);
+	TABLE_FOREACH (p, &s->processes, node) {
+		if (!p->v0 || p->orphaned)
+			continue;
+		p->orphaned = true;
+		process_kill_tree(&p->process);
+	}
 }
 
 void
 session_answer_waiters(struct client *c)
 {
-	table_each(&c->session->processes, answer_waiters_visit, c);
+	struct session_process *p;
+
+	TABLE_FOREACH (p, &c->session->processes, node)
+		waiter_answer_all(p, c);
 }
 
 void
 session_drop_waiters(struct client *c)
 {
-	table_each(&c->session->processes, drop_waiters_visit, c);
+	struct session_process *p;
+
+	TABLE_FOREACH (p, &c->session->processes, node)
+		waiter_drop_all(p, c);
 }
 
 void
@@ -292,9 +279,9 @@ session_detach(struct session *s, enum channel_end end)
 	channel_close(&s->client.channel);
 	s->detached_ms = now_ms();
 	s->server->detached(s);
-	table_each(&s->processes, orphan_visit, NULL);
+	kill_orphans(s);
 	session_drop_waiters(&s->client);
-	table_each(&s->processes, resume_visit, NULL);
+	resume_all(s);
 }
 
 void
@@ -340,7 +327,7 @@ on_drained(struct channel *ch)
 {
 	struct session *s = ch->owner;
 
-	table_each(&s->processes, resume_visit, NULL);
+	resume_all(s);
 	s->server->drained(s);
 }
 
@@ -353,12 +340,14 @@ static void
 on_ended(struct channel *ch)
 {
 	struct session *s = ch->owner;
+	struct session_process *p;
 
 	s->client.input_ended = true;
 	if (!s->client.stdio)
 		s->server->hung_up(s);
 	session_answer_waiters(&s->client);
-	table_each(&s->processes, refuse_writes_visit, NULL);
+	TABLE_FOREACH (p, &s->processes, node)
+		input_refuse_waiting(&p->process.input);
 }
 
 static void
@@ -444,13 +433,6 @@ session_attach(struct session *s, int fd, const struct control_attach *attach,
 /* --- the end ------------------------------------------------------------ */
 
 static void
-terminate_visit(struct table_node *node, void *arg)
-{
-	process_ask_to_end(
-	    &TABLE_OBJECT(node, struct session_process, node)->process);
-}
-
-static void
 kill_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct session *s = arg;
@@ -463,10 +445,13 @@ kill_cb(evutil_socket_t fd, short what, void *arg)
 void
 session_terminate(struct session *s)
 {
+	struct session_process *p;
+
 	if (s->terminating)
 		return;
 	s->terminating = true;
-	table_each(&s->processes, terminate_visit, NULL);
+	TABLE_FOREACH (p, &s->processes, node)
+		process_ask_to_end(&p->process);
 	reaper_signal_all(SIGTERM);
 	loop_add_ms(&s->kill_event, s->config.kill_grace_ms);
 }

@@ -676,7 +676,7 @@ requests_forget(struct broker *m)
 	struct frontend *f = m->frontend;
 	struct table_node *node;
 
-	while ((node = table_any(&f->grants)) != NULL) {
+	while ((node = table_next(&f->grants, NULL)) != NULL) {
 		struct grant *g = TABLE_OBJECT(node, struct grant, node);
 		enum channel_end end;
 

@@ -287,71 +287,49 @@ put_session(struct json_writer *w, const struct session *s)
 
 /* --- which session -------------------------------------------------------- */
 
-struct search {
-	const char *id;	   /* the beginning of an id, */
-	const char *group; /* or the name of a control group */
-	size_t len, found;
-	struct session *session;
-	char names[256]; /* of the sessions that were found */
-};
-
-static void
-search_visit(struct table_node *node, void *arg)
-{
-	struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	struct search *search = arg;
-	size_t at = strlen(search->names);
-
-	if (search->group != NULL
-		? strcmp(s->group, search->group) != 0
-		: strncmp(s->id, search->id, search->len) != 0)
-		return;
-	search->session = s;
-	search->found++;
-	snprintf(search->names + at, sizeof(search->names) - at, "%s%s",
-	    at > 0 ? ", " : "", s->group);
-}
-
 /* Finds a session by the beginning of its id, or by `session-7`. If it returns
  * NULL, r->code says why. */
 static struct session *
 find_session(struct ctl_request *r)
 {
-	struct search search = { .id = r->session, .len = strlen(r->session) };
+	size_t len = strlen(r->session), n = 0, at;
+	struct session *s, *found = NULL;
+	const char *group = NULL;
+	char names[256] = ""; /* of the sessions that were found */
 
 	if (strncmp(r->session, SESSION_GROUP_PREFIX,
 		strlen(SESSION_GROUP_PREFIX)) == 0)
-		search.group = r->session;
-	else if (search.len < CTL_ID_CHARS_MIN) {
+		group = r->session;
+	else if (len < CTL_ID_CHARS_MIN) {
 		ctl_refuse(r, "badRequest",
 		    "session `%s`: at least %d characters of its id, or "
 		    "session-NUMBER",
 		    r->session, CTL_ID_CHARS_MIN);
 		return NULL;
 	}
-	table_each(&r->broker->sessions->by_id, search_visit, &search);
-	if (search.found == 1)
-		return search.session;
-	if (search.found == 0)
+	TABLE_FOREACH (s, &r->broker->sessions->by_id, by_id) {
+		if (group != NULL ? strcmp(s->group, group) != 0
+				  : strncmp(s->id, r->session, len) != 0)
+			continue;
+		found = s;
+		n++;
+		at = strlen(names);
+		snprintf(names + at, sizeof(names) - at, "%s%s",
+		    at > 0 ? ", " : "", s->group);
+	}
+	if (n == 1)
+		return found;
+	if (n == 0)
 		ctl_refuse(
 		    r, "noSuchSession", "there is no session `%s`", r->session);
 	else
 		ctl_refuse(r, "ambiguousSession",
-		    "session `%s`: %zu sessions begin so: %s", r->session,
-		    search.found, search.names);
+		    "session `%s`: %zu sessions begin so: %s", r->session, n,
+		    names);
 	return NULL;
 }
 
 /* --- list, show ----------------------------------------------------------- */
-
-static void
-note_id(struct table_node *node, void *arg)
-{
-	struct ctl_client *c = arg;
-
-	memcpy(c->ids[c->nids++], TABLE_OBJECT(node, struct session, by_id)->id,
-	    CONTROL_SESSION_ID_MAX);
-}
 
 /* The sessions that exist now. They are written some at a time, while others
  * come and go. */
@@ -360,9 +338,11 @@ answer_list(struct ctl_request *r, struct json_writer *w)
 {
 	struct ctl_client *c = r->client;
 	const struct registry *sessions = r->broker->sessions;
+	const struct session *s;
 
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
-	table_each(&sessions->by_id, note_id, c);
+	TABLE_FOREACH (s, &sessions->by_id, by_id)
+		memcpy(c->ids[c->nids++], s->id, CONTROL_SESSION_ID_MAX);
 	c->state = CTL_LISTING;
 	json_key_begin(w, "sessions", '[');
 	return 0;
@@ -508,32 +488,22 @@ put_programs(struct json_writer *w, const struct broker *m)
 	json_end(w, '}');
 }
 
-struct census {
-	uint64_t attached, detached, ending;
-};
-
-static void
-census_visit(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	struct census *census = arg;
-
-	census->attached += s->state == SESSION_STATE_ATTACHED;
-	census->detached += s->state == SESSION_STATE_DETACHED;
-	census->ending += s->state == SESSION_STATE_LEAVING ||
-			  s->state == SESSION_STATE_TERMINATING;
-}
-
 static void
 put_census(struct json_writer *w, const struct broker *m)
 {
-	struct census census = { 0 };
+	uint64_t attached = 0, detached = 0, ending = 0;
+	const struct session *s;
 
-	table_each(&m->sessions->by_id, census_visit, &census);
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id) {
+		attached += s->state == SESSION_STATE_ATTACHED;
+		detached += s->state == SESSION_STATE_DETACHED;
+		ending += s->state == SESSION_STATE_LEAVING ||
+			  s->state == SESSION_STATE_TERMINATING;
+	}
 	json_key_begin(w, "sessions", '{');
-	json_key_u64(w, "attached", census.attached);
-	json_key_u64(w, "detached", census.detached);
-	json_key_u64(w, "ending", census.ending);
+	json_key_u64(w, "attached", attached);
+	json_key_u64(w, "detached", detached);
+	json_key_u64(w, "ending", ending);
 	json_key_u64(w, "max", m->conf->limits.max_sessions);
 	json_key_u64(w, "kept", m->sessions->nkept);
 	json_key_u64(w, "maxKept", session_keep_places(m));

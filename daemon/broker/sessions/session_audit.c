@@ -444,22 +444,13 @@ session_audit_configure(
 		    commands, RUNNER_COMMAND_AUDIT_STATE, &state);
 }
 
-static void
-tell_visit(struct table_node *node, void *arg)
-{
-	struct session *s = TABLE_OBJECT(node, struct session, by_id);
-
-	if (s->runner.audited && !s->runner.hung_up)
-		session_send_command(
-		    s, RUNNER_COMMAND_AUDIT_STATE, arg, NULL, 0);
-}
-
 int64_t
 session_audit_watch(struct broker *m, int64_t now)
 {
 	struct audit_rules *audit = &m->conf->audit;
 	struct control_audit_state state = { .works = false };
 	bool failing, waiting;
+	struct session *s;
 
 	audit->unrecorded = start_unrecorded;
 	if ((audit_is_failing(audit) || audit_is_waiting(audit)) &&
@@ -473,7 +464,11 @@ session_audit_watch(struct broker *m, int64_t now)
 	if ((failing && audit->required) != m->audit_stopped) {
 		m->audit_stopped = !m->audit_stopped;
 		state.works = !m->audit_stopped;
-		table_each(&m->sessions->by_id, tell_visit, &state);
+		TABLE_FOREACH (s, &m->sessions->by_id, by_id)
+			if (s->runner.audited && !s->runner.hung_up)
+				session_send_command(s,
+				    RUNNER_COMMAND_AUDIT_STATE, &state, NULL,
+				    0);
 		session_spare_drop_all(m);
 		m->frontend->ping_ms = now; /* it hears of it at once */
 	}

@@ -12,23 +12,6 @@
 #include "conf.h"
 #include "frontend_child.h"
 
-struct census {
-	const struct identity *identity;
-	uint32_t sessions, kept;
-};
-
-static void
-census_visit(struct table_node *node, void *arg)
-{
-	struct census *census = arg;
-	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
-
-	if (!identity_is(census->identity, s->identity))
-		return;
-	census->sessions++;
-	census->kept += session_is_kept(s);
-}
-
 /* Descriptors of listeners, the loop, the front-end and its helpers, and of
  * socket pairs that are being passed on. */
 #define OWN_DESCRIPTORS 96
@@ -60,10 +43,12 @@ session_limit_descriptors(void)
 static uint32_t
 count_sessions(const struct broker *m, const struct identity *identity)
 {
-	struct census census = { .identity = identity };
+	const struct session *s;
+	uint32_t n = 0;
 
-	table_each(&m->sessions->by_id, census_visit, &census);
-	return census.sessions;
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id)
+		n += identity_is(identity, s->identity);
+	return n;
 }
 
 size_t
@@ -137,11 +122,13 @@ bool
 session_limit_keeps(
     const struct broker *m, const struct identity *identity, size_t *kept)
 {
-	struct census census = { .identity = identity };
+	const struct session *s;
 
-	table_each(&m->sessions->by_id, census_visit, &census);
-	*kept = census.kept;
-	return census.kept <
+	*kept = 0;
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id)
+		*kept +=
+		    identity_is(identity, s->identity) && session_is_kept(s);
+	return *kept <
 	       permitted_of(m, session_keep_places(m), m->sessions->nkept);
 }
 
@@ -247,23 +234,18 @@ session_limit_detached(struct broker *m, int64_t now)
 
 #define ASK_AGAIN_MS 1000
 
-static void
-count_session(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
-
-	*(size_t *)arg += s->state != SESSION_STATE_SPARE;
-}
-
 /* An adopted runner may have a session that has no id yet. */
 static bool
 has_session(const struct broker *m)
 {
-	size_t n = m->sessions->by_id.count;
+	const struct session *s;
 
-	if (n == 0)
-		table_each(&m->sessions->by_pid, count_session, &n);
-	return n > 0;
+	if (m->sessions->by_id.count > 0)
+		return true;
+	TABLE_FOREACH (s, &m->sessions->by_pid, by_pid)
+		if (s->state != SESSION_STATE_SPARE)
+			return true;
+	return false;
 }
 
 int64_t

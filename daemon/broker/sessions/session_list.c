@@ -37,10 +37,8 @@ is_wanted(const struct page *p, const struct session *s)
 }
 
 static void
-page_visit(struct table_node *node, void *arg)
+put_on_page(struct page *p, const struct session *s)
 {
-	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	struct page *p = arg;
 	uint64_t number;
 	uint32_t at;
 
@@ -97,12 +95,14 @@ session_list_report(
 {
 	struct page page = { .identity = s->identity };
 	struct control_list_wanted wanted;
+	const struct session *other;
 	static struct control_list answer;
 
 	if (control_get(packet, len, RUNNER_EVENT_LIST, &wanted) < 0)
 		return -EBADMSG;
 	page.after = wanted.after;
-	table_each(&m->sessions->by_id, page_visit, &page);
+	TABLE_FOREACH (other, &m->sessions->by_id, by_id)
+		put_on_page(&page, other);
 	answer = (struct control_list){ .number = wanted.number,
 		.count = page.count,
 		.more = page.more,

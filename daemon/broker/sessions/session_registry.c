@@ -66,34 +66,21 @@ session_of_id(const struct registry *r, const char *id)
 	return node ? TABLE_OBJECT(node, struct session, by_id) : NULL;
 }
 
-struct silent {
-	const struct identity *identity;
-	const char *id;
-	bool found;
-};
-
-static void
-silent_visit(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
-	struct silent *wanted = arg;
-
-	wanted->found |= s->state == SESSION_STATE_UNKNOWN &&
-			 strcmp(s->id, wanted->id) == 0 &&
-			 identity_is(s->identity, wanted->identity);
-}
-
 /* Returns why the identity has no such session: SESSION_SILENT if the runner
  * has not answered yet, else SESSION_UNKNOWN. */
 static enum session_result
 session_missing_result(
     const struct registry *r, const struct identity *identity, const char *id)
 {
-	struct silent wanted = { identity, id, false };
+	const struct session *s;
 
 	if (r->unknown > 0)
-		table_each(&r->by_pid, silent_visit, &wanted);
-	return wanted.found ? SESSION_SILENT : SESSION_UNKNOWN;
+		TABLE_FOREACH (s, &r->by_pid, by_pid)
+			if (s->state == SESSION_STATE_UNKNOWN &&
+			    strcmp(s->id, id) == 0 &&
+			    identity_is(s->identity, identity))
+				return SESSION_SILENT;
+	return SESSION_UNKNOWN;
 }
 
 static struct session *
@@ -375,39 +362,20 @@ session_dismiss(struct broker *m, struct session *s)
 	TAILQ_INSERT_TAIL(&m->sessions->leaving, s, link);
 }
 
-struct termination {
-	struct broker *m;
-	const char *reason;
-};
-
-static void
-terminate_visit(struct table_node *node, void *arg)
-{
-	struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	const struct termination *t = arg;
-
-	session_end_reason(s, t->reason);
-	session_terminate(t->m, s);
-}
-
-/* Kills the runners that this broker cannot speak with. */
-static void
-kill_visit(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
-
-	if (s->state == SESSION_STATE_UNKNOWN ||
-	    s->state == SESSION_STATE_FOREIGN)
-		spawn_kill(s->runner.pid);
-}
-
 void
 session_terminate_all(struct broker *m, const char *reason)
 {
-	struct termination t = { m, reason };
+	struct session *s;
 
-	table_each(&m->sessions->by_pid, kill_visit, m);
-	table_each(&m->sessions->by_id, terminate_visit, &t);
+	/* Runners that this broker cannot speak with are killed. */
+	TABLE_FOREACH (s, &m->sessions->by_pid, by_pid)
+		if (s->state == SESSION_STATE_UNKNOWN ||
+		    s->state == SESSION_STATE_FOREIGN)
+			spawn_kill(s->runner.pid);
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id) {
+		session_end_reason(s, reason);
+		session_terminate(m, s);
+	}
 }
 
 /* A fault of the runner itself. Whoever caused it may try again. */

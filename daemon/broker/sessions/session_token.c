@@ -67,34 +67,18 @@ session_token_may_resume(const struct broker *m, const struct session *s,
 	       is_recent(m, s, t);
 }
 
-struct search {
-	const struct broker *m;
-	const struct identity *identity;
-	const struct control_token *token;
-	bool found;
-};
-
-static void
-search_visit(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_pid);
-	struct search *search = arg;
-
-	if (s->state == SESSION_STATE_UNKNOWN)
-		search->found |= identity_is(s->identity, search->identity);
-	else
-		search->found |= session_token_may_resume(
-		    search->m, s, search->identity, search->token);
-}
-
 bool
 session_token_has_any(const struct broker *m, const struct identity *identity,
     const struct control_token *t)
 {
-	struct search search = { m, identity, t, false };
+	const struct session *s;
 
-	table_each(&m->sessions->by_pid, search_visit, &search);
-	return search.found;
+	TABLE_FOREACH (s, &m->sessions->by_pid, by_pid)
+		if (s->state == SESSION_STATE_UNKNOWN
+			? identity_is(s->identity, identity)
+			: session_token_may_resume(m, s, identity, t))
+			return true;
+	return false;
 }
 
 struct control_token *

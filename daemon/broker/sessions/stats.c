@@ -157,23 +157,6 @@ add(struct identity_usage *all, const struct used *used)
 	all->memory_bytes += used->memory_bytes;
 }
 
-struct turn {
-	size_t first, seen; /* sessions; those from the first on are read */
-};
-
-static void
-usage_visit(struct table_node *node, void *arg)
-{
-	struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	struct turn *turn = arg;
-
-	if (turn->seen >= turn->first &&
-	    turn->seen - turn->first < IDENTITY_USAGE_READ_MAX)
-		read_session(s);
-	turn->seen++;
-	add(&s->identity->usage, &s->used);
-}
-
 static void
 put(struct control_metrics *out, const struct identity *id)
 {
@@ -199,16 +182,22 @@ put(struct control_metrics *out, const struct identity *id)
 static void
 identity_usage_collect(struct broker *m, struct control_metrics *out)
 {
-	static struct turn turn;
+	static size_t first; /* session that is read in this turn */
 	const struct conf *c = m->conf;
+	struct session *s;
+	size_t seen = 0;
 
 	for (size_t i = 0; i < c->nidentities; i++)
 		begin(&c->identities[i]->usage);
-	turn.seen = 0;
-	table_each(&m->sessions->by_id, usage_visit, &turn);
-	turn.first += IDENTITY_USAGE_READ_MAX;
-	if (turn.first >= turn.seen)
-		turn.first = 0;
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id) {
+		if (seen >= first && seen - first < IDENTITY_USAGE_READ_MAX)
+			read_session(s);
+		seen++;
+		add(&s->identity->usage, &s->used);
+	}
+	first += IDENTITY_USAGE_READ_MAX;
+	if (first >= seen)
+		first = 0;
 	/* Those that have or had sessions come first. */
 	for (int ever = 1; ever >= 0; ever--)
 		for (size_t i = 0; i < c->nidentities; i++)
@@ -299,21 +288,6 @@ add_program(struct control_metrics *out, enum program program, pid_t pid)
 }
 
 static void
-session_visit(struct table_node *node, void *arg)
-{
-	const struct session *s = TABLE_OBJECT(node, struct session, by_id);
-	struct control_metrics *out = arg;
-
-	out->attached += s->state == SESSION_STATE_ATTACHED;
-	out->detached += s->state == SESSION_STATE_DETACHED;
-	out->ending += s->state == SESSION_STATE_LEAVING ||
-		       s->state == SESSION_STATE_TERMINATING;
-	out->processes += s->commands.running;
-	if (out->programs[PROGRAM_RUNNER] < RUNNERS_READ_MAX)
-		add_program(out, PROGRAM_RUNNER, s->runner.pid);
-}
-
-static void
 note_end(uint64_t *first, int64_t end)
 {
 	if (end > 0 && (*first == 0 || (uint64_t)end < *first))
@@ -335,6 +309,7 @@ stats_collect(struct broker *m, struct control_metrics *out)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	const struct helper_process *helper;
+	const struct session *s;
 	uint64_t all = m->sessions->by_id.count, seen;
 
 	*out = m->counts;
@@ -348,7 +323,15 @@ stats_collect(struct broker *m, struct control_metrics *out)
 	add_program(out, PROGRAM_FRONTEND, m->frontend->pid);
 	TAILQ_FOREACH (helper, &m->helpers->all, link)
 		add_program(out, PROGRAM_KEYS, helper->pid);
-	table_each(&m->sessions->by_id, session_visit, out);
+	TABLE_FOREACH (s, &m->sessions->by_id, by_id) {
+		out->attached += s->state == SESSION_STATE_ATTACHED;
+		out->detached += s->state == SESSION_STATE_DETACHED;
+		out->ending += s->state == SESSION_STATE_LEAVING ||
+			       s->state == SESSION_STATE_TERMINATING;
+		out->processes += s->commands.running;
+		if (out->programs[PROGRAM_RUNNER] < RUNNERS_READ_MAX)
+			add_program(out, PROGRAM_RUNNER, s->runner.pid);
+	}
 	identity_usage_collect(m, out);
 	seen = out->programs[PROGRAM_RUNNER];
 	if (seen > 0 && seen < all) {

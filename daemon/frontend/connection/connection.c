@@ -339,15 +339,6 @@ connection_reap(void)
 	}
 }
 
-static void
-end_visit(struct table_node *node, void *arg)
-{
-	struct connection *c = TABLE_OBJECT(node, struct connection, node);
-	struct connection ***at = arg;
-
-	*(*at)++ = c;
-}
-
 /* Returns a list of all connections, which is the caller's. The table cannot be
  * walked directly, because a connection that ends changes it. */
 static struct connection **
@@ -356,7 +347,8 @@ all_connections(void)
 	struct connection **all = xcalloc(connections.count, sizeof(*all));
 	struct connection **at = all;
 
-	table_each(&connections, end_visit, &at);
+	TABLE_FOREACH (*at++, &connections, node)
+		continue;
 	return all;
 }
 
@@ -404,22 +396,15 @@ connection_end_late(void)
 	end_if(is_late);
 }
 
-static void
-untold_visit(struct table_node *node, void *arg)
-{
-	bool *all = arg;
-
-	*all &=
-	    TABLE_OBJECT(node, struct connection, node)->state >= CONN_CLOSING;
-}
-
 bool
 connection_all_told(void)
 {
-	bool all = true;
+	const struct connection *c;
 
-	table_each(&connections, untold_visit, &all);
-	return all;
+	TABLE_FOREACH (c, &connections, node)
+		if (c->state < CONN_CLOSING)
+			return false;
+	return true;
 }
 
 void

@@ -167,7 +167,7 @@ directory_cache_clear(struct directory_cache *c)
 {
 	struct table_node *n;
 
-	while ((n = table_any(&c->table)) != NULL)
+	while ((n = table_next(&c->table, NULL)) != NULL)
 		drop(c, TABLE_OBJECT(n, struct directory_entry, link));
 	table_clear(&c->table);
 	*c = (struct directory_cache){ 0 };
