@@ -13,9 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "log_output.h"
 
 #define LINE_MAX_BYTES 1024
+
+/* Nothing here reads it. */
+const char log_version[] __attribute__((used)) = LOG_VERSION EXECD_VERSION;
 
 static const char *log_program = "execd";
 static char log_label[48];

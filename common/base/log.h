@@ -22,6 +22,11 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7,
 };
 
+/* Is in the file of each program that logs, so that `execd doctor` can compare
+ * their versions. It is LOG_VERSION and the version. */
+#define LOG_VERSION "execd-version "
+extern const char log_version[];
+
 /* `program` must stay valid until the process ends. Messages above `level` are
  * dropped. */
 void log_init(const char *program, enum log_level level);

@@ -29,6 +29,7 @@
 #include "control.h"
 #include "ctl_socket.h"
 #include "doctor_groups.h"
+#include "doctor_programs.h"
 #include "exit_code.h"
 #include "frame.h"
 #include "landlock.h"
@@ -788,6 +789,7 @@ doctor_run(const struct programs *programs, const char *user,
 	good &= examine_all(&p);
 	doctor_groups_end();
 	print_apparmor();
+	doctor_programs_print();
 	print_map(map);
 	free(p.name);
 	return good ? EXIT_STOPPED : EXIT_UNENFORCEABLE;

@@ -10,6 +10,7 @@
 
 #include "base.h"
 #include "cgroup_claim.h"
+#include "config.h"
 #include "ctl_socket.h"
 #include "group_limits.h"
 
@@ -21,6 +22,7 @@ static char why[CGROUP_CLAIM_WHY_MAX];
 /* The execd that runs here. */
 static struct {
 	bool asked;
+	bool of_this_version;
 	unsigned controllers; /* of its sessions */
 } service;
 
@@ -42,13 +44,17 @@ controllers_in(const struct json_value *list)
 static int
 take_status(const struct buf *answer)
 {
-	const struct json_value *result, *list = NULL;
+	const struct json_value *result = NULL, *list = NULL, *version = NULL;
 	struct json_doc doc;
 
-	if (json_parse(&doc, (const char *)answer->data, answer->len) == 0) {
+	if (json_parse(&doc, (const char *)answer->data, answer->len) == 0)
 		result = json_get(doc.root, "result");
-		list = result != NULL ? json_get(result, "controllers") : NULL;
+	if (result != NULL) {
+		list = json_get(result, "controllers");
+		version = json_get(result, "version");
 	}
+	service.of_this_version =
+	    version != NULL && json_is(version, EXECD_VERSION);
 	service.asked = list != NULL && list->type == JSON_ARRAY;
 	if (service.asked)
 		service.controllers = controllers_in(list);
@@ -86,6 +92,10 @@ ask_service(void)
 		    "         An execd runs here (%s), and was not asked about the "
 		    "groups of its sessions: %s.\n",
 		    path, why_not_asked(err));
+	if (err == 0 && !service.of_this_version)
+		printf("without  version " EXECD_VERSION " in the execd that "
+		       "runs here, which goes on as it was started; end the "
+		       "upgrade (dpkg --configure -a), or restart it\n");
 }
 
 void

@@ -341,7 +341,7 @@ main(int argc, char **argv)
 	root.argv = argv;
 	root.is_root = geteuid() == 0;
 	seqpacket_set_drop(dispose);
-	programs_note_self();
+	programs_self(); /* before it may be renamed */
 	if (argc == 2 && strcmp(argv[1], REEXEC_CHECK) == 0)
 		return reexec_check();
 	resumed = reexec_resume();

@@ -6,7 +6,7 @@
 #include "base.h"
 #include "program_paths.h"
 
-/* Where they are in the build tree. Installed, they lie together. */
+/* Where they are in the build tree. Installed, all but execd lie together. */
 static const struct {
 	const char *directory, *name;
 } programs[INSTALLED_PROGRAMS] = {
@@ -16,6 +16,8 @@ static const struct {
 	[INSTALLED_KEYS] = { "/daemon/keys/", "execd-keys" },
 	[INSTALLED_BROKER] = { "/daemon/broker/", "execd-broker" },
 	[INSTALLED_NETPROXY] = { "/runner/netproxy/", "execd-netproxy" },
+	[INSTALLED_SANDBOX] = { "/runner/", "execd-sandbox" },
+	[INSTALLED_EXECD] = { "/daemon/root/", "execd" },
 };
 
 /* Where the running program may be, below the build tree or the prefix. */
@@ -34,10 +36,8 @@ static const struct layout {
 /* Comes after the name of a program that an upgrade has replaced (proc(5)). */
 #define DELETED " (deleted)"
 
-/* Finds where this program was when it was executed. Later it may be
- * renamed. */
-static const char *
-find_self(void)
+const char *
+programs_self(void)
 {
 	static char self[PATH_MAX];
 	size_t len, deleted = strlen(DELETED);
@@ -71,7 +71,7 @@ find_layout(const char *self)
 int
 programs_open_one(enum installed_program program, char missing[PATH_MAX])
 {
-	const char *self = find_self();
+	const char *self = programs_self();
 	const struct layout *l;
 	int fd, n;
 
@@ -86,7 +86,9 @@ programs_open_one(enum installed_program program, char missing[PATH_MAX])
 	}
 	n = snprintf(missing, PATH_MAX, "%.*s%s%s",
 	    (int)(strlen(self) - strlen(l->self)), self,
-	    l->built ? programs[program].directory : "/" EXECD_LIBEXECDIR "/",
+	    l->built			 ? programs[program].directory
+	    : program == INSTALLED_EXECD ? "/" EXECD_SBINDIR "/"
+					 : "/" EXECD_LIBEXECDIR "/",
 	    programs[program].name);
 	if (n >= PATH_MAX)
 		return -ENAMETOOLONG;
@@ -96,16 +98,10 @@ programs_open_one(enum installed_program program, char missing[PATH_MAX])
 	return fd < 0 ? -errno : fd;
 }
 
-void
-programs_note_self(void)
-{
-	find_self();
-}
-
 int
 programs_open_self(void)
 {
-	const char *self = find_self();
+	const char *self = programs_self();
 	int fd = self != NULL ? open(self, O_PATH | O_CLOEXEC) : -1;
 
 	return fd < 0 ? -errno : fd;

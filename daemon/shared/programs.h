@@ -17,6 +17,8 @@ enum installed_program {
 	INSTALLED_KEYS,
 	INSTALLED_BROKER,
 	INSTALLED_NETPROXY, /* the broker opens it */
+	INSTALLED_SANDBOX,  /* the runner opens it */
+	INSTALLED_EXECD,
 	INSTALLED_PROGRAMS,
 };
 
@@ -38,8 +40,9 @@ struct programs {
  * and the caller's, or -errno. */
 int programs_open_self(void);
 
-/* Must be called first, because a running program may be renamed. */
-void programs_note_self(void);
+/* Where this program was when this was called first: later it may be renamed.
+ * Returns a path that stays valid, not the caller's, or NULL with errno. */
+const char *programs_self(void);
 
 /* Opens one program. Returns a descriptor, O_PATH, CLOEXEC and the caller's, or
  * -errno with the missing program in `missing`. */

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BUILD, EXECD, RUNNER, SANITIZED, as_user
+from conftest import BUILD, EXECD, ROOT, RUNNER, SANITIZED, as_user
+from test_reexec import installed  # noqa: F401
 
 NEEDED = ["user namespace", "view of the file system", "pid namespace and its /proc",
           "network namespace", "ipc namespace", "uts namespace", "cgroup namespace", "system-call filter (seccomp)", "a command in a sandbox"]
@@ -178,3 +179,64 @@ def test_names_need_a_file_of_the_resolver(directory):
     r = subprocess.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", script], capture_output=True, text=True, timeout=60)
     line, = [x for x in r.stdout.splitlines() if "names for programs that know no proxy" in x]
     assert line.startswith("without") and "an /etc/resolv.conf" in line and "reach nothing" in line, r.stdout + r.stderr
+
+
+BROKER, FRONT = "daemon/broker/execd-broker", "daemon/frontend/execd-frontend"
+
+
+def test_doctor_names_a_program_of_another_version(installed, user):  # noqa: F811
+    """As after half an upgrade, or half an installation."""
+    def said(whose=None):
+        argv = [str(installed / "daemon/root/execd"), "doctor"]
+        r = subprocess.run(as_user(whose, argv) if whose else argv, capture_output=True, text=True, timeout=60)
+        return sorted(x.partition("the same version of all programs")[2] for x in r.stdout.splitlines()
+                      if "the same version of all programs" in x)
+
+    def install(program, content, mode=0o755):
+        (installed / program).unlink()
+        (installed / program).write_bytes(content)
+        (installed / program).chmod(mode)
+
+    mine = re.search(rb"\0execd-version ([^\0]+)\0", (BUILD / FRONT).read_bytes())[1]
+    now = mine.decode()
+    other = "9" + now[1:]
+    assert said() == [f", {now}"]
+    expected = []
+    for program in (FRONT, "daemon/root/execd", "runner/netproxy/execd-netproxy"):
+        content = (BUILD / program).read_bytes()
+        assert content.count(b"\0execd-version " + mine + b"\0") == 1
+        install(program, content.replace(b"execd-version " + mine, b"execd-version " + other.encode()))
+        expected.append(f": {installed / program} is of {other}, and execd-broker of {now}; install all of them again")
+        assert said() == sorted(expected)
+    install(FRONT, (BUILD / FRONT).read_bytes().replace(b"execd-version ", b"in former times"), 0o711)
+    assert f": {installed / FRONT} is of an unknown version, and execd-broker of {now}" in "".join(said())
+    if ROOT:  # an ordinary user of a package
+        assert said(user) == [f": {installed / FRONT}: Permission denied; as root `execd doctor` compares them"]
+
+
+@pytest.mark.skipif(SANITIZED, reason="SKIPPED: a sanitizer has its own strings")
+def test_doctor_says_that_another_version_runs(installed, mode, user, directory, spawn, monkeypatch):  # noqa: F811
+    """As between the two halves of an upgrade."""
+    if mode == "root":
+        pytest.skip("ONLY SINGLE-USER MODE IS TESTED: other tests' execds have their sockets in /run/execd, too")
+    monkeypatch.setattr("conftest.EXECD", installed / "daemon/root/execd")
+    runtime = directory / "runtime"
+    runtime.mkdir(mode=0o700)
+    os.chown(runtime, user.pw_uid, user.pw_gid)
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+
+    def said():
+        r = subprocess.run(as_user(user, [str(installed / "daemon/root/execd"), "doctor"]), env=env, capture_output=True,
+                           text=True, timeout=60)
+        assert "and was asked about the groups" in r.stdout
+        return re.findall("(?m)^without  version (.*) in the execd that runs here,", r.stdout)
+
+    current = (BUILD / BROKER).read_bytes()
+    now = re.search(rb"\0execd-version ([^\0]+)\0", current)[1]
+    (installed / BROKER).write_bytes(current.replace(now + b"\0", b"9" + now[1:] + b"\0"))
+    spawn(env=env)
+    assert said() == []
+    (installed / BROKER).unlink()
+    (installed / BROKER).write_bytes(current)
+    (installed / BROKER).chmod(0o755)
+    assert said() == [now.decode()]
