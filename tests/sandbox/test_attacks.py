@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, Shell, as_test_user, as_user, children, direct, name, poll, prepared
+from conftest import PATIENCE_S, ROOT, Shell, as_test_user, as_user, children, direct, name, poll, prepared
 from execd_client import start_params
 from policies import PROTECTED, READ_ALL, managed, path, workspace_write
 
@@ -262,7 +262,7 @@ REPLACEMENTS = {
 @pytest.mark.parametrize("script", REPLACEMENTS.values(), ids=REPLACEMENTS.keys())
 def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, user, script):
     """The placeholder is made and the view is not told of it yet: whoever covers it, and what the command finds there,
-    is stopped by the test in between."""
+    is stopped by the test in between. So is the runner, which would give up a sandbox that it finds stopped twice."""
     session.server.wait_log(f"session {session.session_id[:8]}: opened")
     runner = session.server.runner(session)
     as_test_user(user, "mkdir -p elsewhere/hooks; echo real > elsewhere/config; chmod -R a+rwX elsewhere", place)
@@ -280,12 +280,14 @@ def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, use
                 "(rm -rf .git; mkdir -p .git/hooks && echo x > .git/hooks/x) 2> /dev/null; echo tried"
         start = session.post("process/start", start_params(id, ["/bin/sh", "-c", write], **box.params()))
         poll(lambda: all((place / n).exists() for n in PROTECTED), what="placeholders")
+        os.kill(runner, signal.SIGSTOP)
         replace.stdin.close()
-        assert replace.wait(30) == 0
+        assert replace.wait(PATIENCE_S) == 0
         left = os.readlink(place / ".git") if (place / ".git").is_symlink() else None
     finally:
         with contextlib.suppress(ProcessLookupError):   # one that stays stopped is given up
             os.kill(stopped, signal.SIGCONT)
+        os.kill(runner, signal.SIGCONT)
     m = session.answer(start)
     if "result" in m:
         assert session.finished(id).stdout == "tried\n"
