@@ -111,7 +111,7 @@ answer_found(const struct broker_process *b, const struct control_found *found,
 	int err = answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
 
 	if (fd >= 0 && !kept)
-		close(fd);
+		dispose(&fd, 1); /* the file's disk may not answer */
 	return err;
 }
 

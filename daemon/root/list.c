@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base.h"
+#include "disk.h"
 #include "place.h"
 #include "saved.h"
 #include "trusted.h"
@@ -21,6 +22,12 @@ listens_there(const struct list *l, const char *path)
 	return false;
 }
 
+static int
+remove_socket(const void *path, struct control_found *found)
+{
+	return unlink(path) < 0 ? -errno : PLACE_NONE;
+}
+
 static void
 hang_up(struct listed_place *p, const struct list *next)
 {
@@ -28,7 +35,8 @@ hang_up(struct listed_place *p, const struct list *next)
 		return;
 	close(steal_fd(&p->fd));
 	if (p->what.path[0] != '\0' && !listens_there(next, p->what.path))
-		unlink(p->what.path);
+		disk_do(p->what.path, remove_socket, p->what.path,
+		    &(struct control_found){ 0 });
 }
 
 void
@@ -186,12 +194,21 @@ find_place(const struct list *l, uint32_t number, enum control_place_kind kind)
 		   : NULL;
 }
 
+static int
+permit(const void *what, struct control_found *found)
+{
+	int err = place_permit(what);
+
+	return err < 0 ? err : PLACE_NONE;
+}
+
 /* Returns the socket that goes on, which is then the caller's, or -ENOENT, also
  * if the file of a unix socket was removed. */
 static int
-take_over(const struct list *old, const struct control_place *what)
+take_over(const struct list *old, const struct control_place *what,
+    struct control_found *found)
 {
-	int fd, err;
+	int fd, err = PLACE_NONE;
 
 	if (old == NULL || what->kind != PLACE_LISTENER)
 		return -ENOENT;
@@ -200,10 +217,12 @@ take_over(const struct list *old, const struct control_place *what)
 
 		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
 			continue;
-		err = what->path[0] != '\0' ? place_permit(what) : 0;
-		fd = err < 0 ? err
-			     : fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-		return fd == -1 ? -errno : fd;
+		if (what->path[0] != '\0')
+			err = disk_do(what->path, permit, what, found);
+		if (err != PLACE_NONE)
+			return err;
+		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+		return fd < 0 ? -errno : fd;
 	}
 	return -ENOENT;
 }
@@ -212,6 +231,18 @@ bool
 list_is_kept(const struct control_place *p)
 {
 	return p->kind == PLACE_LISTENER;
+}
+
+static int
+open_place(const void *what, struct control_found *found)
+{
+	return place_open(what, false, found->why, sizeof(found->why));
+}
+
+static int
+check_place(const void *what, struct control_found *found)
+{
+	return place_open(what, true, found->why, sizeof(found->why));
 }
 
 int
@@ -223,9 +254,10 @@ list_add_place(struct list *l, const struct control_place *what,
 	if (what->number != l->nplaces || what->kind >= PLACE_KINDS ||
 	    l->nplaces == LIST_PLACES_MAX)
 		return -EBADMSG;
-	fd = take_over(old, what);
+	fd = take_over(old, what, found);
 	if (fd == -ENOENT)
-		fd = place_open(what, check, found->why, sizeof(found->why));
+		fd = disk_do(
+		    what->path, check ? check_place : open_place, what, found);
 	if (fd < 0 && fd != PLACE_NONE)
 		found->error = (uint32_t)-fd;
 	if (fd == PLACE_NONE)
@@ -246,13 +278,13 @@ int
 list_open(const struct list *l, uint32_t number)
 {
 	const struct listed_place *p = find_place(l, number, PLACE_AUDIT_FILE);
-	char why[CONTROL_WHY_MAX];
+	struct control_found found;
 
 	if (p == NULL)
 		p = find_place(l, number, PLACE_AUDIT_SOCKET);
 	if (p == NULL)
 		return -EBADMSG;
-	return place_open(&p->what, false, why, sizeof(why));
+	return disk_do(p->what.path, open_place, &p->what, &found);
 }
 
 /* The name becomes a name in a directory. */
@@ -266,23 +298,36 @@ is_file_name(const char *name)
 			    "WXYZ0123456789-.") == len;
 }
 
+struct record {
+	const char *directory, *name;
+};
+
+static int
+make_record(const void *arg, struct control_found *found)
+{
+	const struct record *r = arg;
+	_cleanup_close_ int dir =
+	    trusted_directory(r->directory, found->why, sizeof(found->why));
+	int fd;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, r->name,
+	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	return fd < 0 ? -errno : fd;
+}
+
 int
 list_record(const struct list *l, uint32_t number, const char *name)
 {
 	const struct listed_place *p = find_place(l, number, PLACE_RECORDINGS);
-	char why[CONTROL_WHY_MAX];
-	_cleanup_close_ int dir = -1;
-	int fd;
+	struct control_found found;
 
 	if (p == NULL || !is_file_name(name))
 		return -EBADMSG;
-	dir = trusted_directory(p->what.path, why, sizeof(why));
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, name,
-	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
-	return fd < 0 ? -errno : fd;
+	return disk_do(p->what.path, make_record,
+	    &(struct record){ p->what.path, name }, &found);
 }
 
 int
@@ -309,7 +354,7 @@ list_find_file(const struct list *l, const char *path)
 
 /* Copies from the disk. */
 static int
-copy_file(const char *path, struct control_found *found)
+copy_file(const void *path, struct control_found *found)
 {
 	struct stat st;
 	_cleanup_close_ int fd =
@@ -340,7 +385,7 @@ list_add_file(struct list *l, const char *path, const struct list *old,
 		*found = before->found;
 		fd = fcntl(before->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	} else {
-		fd = copy_file(path, found);
+		fd = disk_do(path, copy_file, path, found);
 	}
 	if (fd < 0) {
 		found->error = (uint32_t)(before != NULL ? errno : -fd);

@@ -24,18 +24,16 @@ dispose_reap(void)
 		closers -= closers > 0;
 }
 
-/* The child sends no SIGCHLD at its end, and shares our table of
- * descriptors. */
-static pid_t
-start_closer(int fd)
+pid_t
+dispose_fork(int flags)
 {
-	pid_t pid =
-	    (pid_t)syscall(SYS_clone, CLONE_FILES, NULL, NULL, NULL, NULL);
+	pid_t pid;
 
-	if (pid == 0) {
-		close(fd);
-		_exit(0);
-	}
+	dispose_reap();
+	if (closers == CLOSERS_MAX)
+		return -EAGAIN;
+	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+	closers += pid > 0;
 	return pid < 0 ? -errno : pid;
 }
 
@@ -53,13 +51,14 @@ await_removal(int fd)
 
 /* A killed closer is usually gone at once. If not, it is found later. Until
  * then it is shown as a defunct process. */
-static void
-await_end(void)
+void
+dispose_end(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
 	int64_t until = now_ms() + ENDED_MS;
 	unsigned before = closers;
 
+	kill(pid, SIGKILL);
 	for (dispose_reap(); closers == before && now_ms() < until;
 	     dispose_reap())
 		nanosleep(&pause, NULL);
@@ -68,20 +67,20 @@ await_end(void)
 static void
 dispose_one(int fd)
 {
-	pid_t pid;
+	pid_t pid = dispose_fork(CLONE_FILES);
 
-	dispose_reap();
-	pid = closers < CLOSERS_MAX ? start_closer(fd) : -EAGAIN;
+	if (pid == 0) {
+		close(fd);
+		_exit(0);
+	}
 	if (pid < 0) {
 		log_error((int)pid,
 		    "a descriptor stays open: closing it could block");
 		return;
 	}
-	closers++;
 	await_removal(fd);
 	/* This also ends the wait for a socket that lingers. */
-	kill(pid, SIGKILL);
-	await_end();
+	dispose_end(pid);
 }
 
 void

@@ -62,16 +62,16 @@ trusted_directory(const char *path, char *why, size_t len)
 	int err = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 
 	if (err == 0 && !S_ISDIR(st.st_mode))
-		return refuse(-EINVAL, " is no directory", why, len);
+		return refuse(-EINVAL, "is no directory", why, len);
 	if (err == 0 && st.st_uid != 0 && st.st_uid != geteuid())
-		return refuse(-EINVAL, " belongs to another user", why, len);
+		return refuse(-EINVAL, "belongs to another user", why, len);
 	if (err == 0 && st.st_mode & (S_IWGRP | S_IWOTH))
-		return refuse(-EINVAL, " can be written by others", why, len);
+		return refuse(-EINVAL, "can be written by others", why, len);
 	if (err == 0 && faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0)
 		err = -errno;
 	if (err == 0)
 		return steal_fd(&fd);
-	snprintf(why, len, ": %s", strerror(-err));
+	snprintf(why, len, "%s", strerror(-err));
 	return err;
 }
 

@@ -251,7 +251,7 @@ ONE_SIDE = re.compile(r"test_(execctl_\w+|agent|ask|ci|relay|bad_input|handshake
                       r"files|files_change|uploads|large_files|http|limits|watch|watches|pieces|capabilities|"
                       r"environment_config|roots|metrics|health|operators|audit_records|audit_sinks|"
                       r"log_blocked|config|versions|handoff|few_descriptors|starving|work|sources|reloads|"
-                      r"network_keys|netproxy|silent|slow_start|expiry|traces)")
+                      r"network_keys|netproxy|silent|slow_start|hung_files|expiry|traces)")
 # A sanitizer makes everything slow. There both modes are seen where they differ.
 BOTH_MODES = ("test_process", "test_session", "test_stdio", "test_works")
 

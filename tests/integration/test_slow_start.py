@@ -17,9 +17,9 @@ DEADLINE = 10
 
 
 class FileSystem:
-    def __init__(self, path):
+    def __init__(self, path, made=False):
         self.path, self.away = path, pathlib.Path(f"{path}.away")
-        path.mkdir()
+        path.mkdir(exist_ok=made)
         self.server = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("fuse_server.py"), path],
                                        stdout=subprocess.PIPE)
         assert self.server.stdout.readline() == b"mounted\n"

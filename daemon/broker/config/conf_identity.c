@@ -457,7 +457,7 @@ check_recordings(struct record_rules *rules, char *why)
 	snprintf(place.path, sizeof(place.path), "%s", rules->directory);
 	err = spawn_place(&place, &fd, &found);
 	rules->number = place.number;
-	return err < 0 ? conf_refuse(why, "record-tty: %.200s%s",
+	return err < 0 ? conf_refuse(why, "record-tty: %.200s: %s",
 			     rules->directory, found.why)
 		       : 0;
 }
