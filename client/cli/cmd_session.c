@@ -58,16 +58,6 @@ without_record(struct execctl *ctl, struct record *r, const char *name)
 	return 0;
 }
 
-/* Chooses the server: the command line decides, else the record. */
-static int
-choose_server(struct execctl *ctl, const struct record *r)
-{
-	return option(ctl->parsed, "url") ||
-		       option(ctl->parsed, "environment") || r->url == NULL
-		   ? 0
-		   : record_choose_server(ctl, r);
-}
-
 static int
 find_session(struct execctl *ctl, struct record *r)
 {
@@ -83,7 +73,10 @@ find_session(struct execctl *ctl, struct record *r)
 		free(r->process);
 		r->process = xstrdup(option(ctl->parsed, "process"));
 	}
-	return choose_server(ctl, r);
+	return option(ctl->parsed, "url") ||
+		       option(ctl->parsed, "environment") || r->url == NULL
+		   ? 0
+		   : record_choose_server(ctl, r);
 }
 
 /* --- Going on with it --------------------------------------------------- */

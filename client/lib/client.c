@@ -11,20 +11,14 @@
  */
 
 static void
-call_free(struct call *call)
-{
-	buf_clear(&call->message);
-	free(call);
-}
-
-static void
 call_finish(
     struct execd_client *c, struct call *call, const struct execd_answer *a)
 {
 	TAILQ_REMOVE(&c->calls, call, link);
 	if (call->fn != NULL)
 		call->fn(call->arg, a);
-	call_free(call);
+	buf_clear(&call->message);
+	free(call);
 }
 
 static void

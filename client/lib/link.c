@@ -713,14 +713,6 @@ step_timed_out(struct execd_client *c)
 			   : EXECD_FAILURE_UNREACHABLE);
 }
 
-static void
-lost_in_silence(struct execd_client *c, int64_t now)
-{
-	client_set_error(c, "%s: the server sent nothing for %lld ms",
-	    c->options.url, (long long)(now - c->heard_ms));
-	lose(c);
-}
-
 /* Is called when half of the silence timeout has passed, and again when all of
  * it has. Progress in either direction begins it anew. */
 static void
@@ -730,7 +722,9 @@ look_for_life(struct execd_client *c, int64_t now)
 		c->alive_ms = now;
 		c->doubted_ms = 0;
 	} else if (c->doubted_ms != 0) {
-		lost_in_silence(c, now);
+		client_set_error(c, "%s: the server sent nothing for %lld ms",
+		    c->options.url, (long long)(now - c->heard_ms));
+		lose(c);
 		return;
 	} else {
 		c->doubted_ms = now;

@@ -96,20 +96,14 @@ decode_event(struct event *e, const char *method, size_t len,
 /* --- Handing out -------------------------------------------------------- */
 
 static void
-event_free(struct event *e)
-{
-	free(e->data);
-	free(e);
-}
-
-static void
 drop_held(struct execd_process *p)
 {
 	struct event *e;
 
 	while ((e = TAILQ_FIRST(&p->held)) != NULL) {
 		TAILQ_REMOVE(&p->held, e, link);
-		event_free(e);
+		free(e->data);
+		free(e);
 	}
 	p->held_bytes = 0;
 }

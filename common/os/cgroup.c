@@ -66,20 +66,15 @@ cgroup_get(struct cgroup *c, uint8_t hierarchies, const int *dirs, size_t n)
 }
 
 static int
-open_in(int parent, const char *name)
-{
-	int fd = openat(
-	    parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static int
 make_in(int parent, const char *name)
 {
+	int fd;
+
 	if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	return open_in(parent, name);
+	fd = openat(
+	    parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 int

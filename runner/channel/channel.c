@@ -194,15 +194,6 @@ channel_deliver(struct channel *ch, uint32_t header, char *text, size_t len)
 		spool_free(channel_take_spool(ch));
 }
 
-/* Frees what was received but not delivered. */
-static void
-clear_long(struct channel *ch)
-{
-	end_intake(ch);
-	while (ch->nfds > 0)
-		close(ch->fds[--ch->nfds]);
-}
-
 /* --- the channel -------------------------------------------------------- */
 
 heap_aligned uint8_t channel_scratch[CHANNEL_SCRATCH_BYTES];
@@ -285,7 +276,9 @@ channel_discard_input(struct channel *ch)
 {
 	buf_clear(&ch->in);
 	buf_clear(&ch->parts);
-	clear_long(ch);
+	end_intake(ch);
+	while (ch->nfds > 0)
+		close(ch->fds[--ch->nfds]);
 }
 
 bool

@@ -557,24 +557,18 @@ write_list(struct json_writer *w, const char *key, const struct json_text *list)
 }
 
 static void
-write_warnings(struct json_writer *w, const struct discovery *d)
-{
-	json_key_begin(w, "warnings", '[');
-	if (d->truncated)
-		json_cstring(w, "capability discovery size limit reached");
-	if (d->warnings.buf.len > 0)
-		json_text_put(w, &d->warnings);
-	json_end(w, ']');
-}
-
-static void
 reply_discovery(struct request *r, const struct discovery *d)
 {
 	struct json_writer w = reply_begin(r->channel, &r->id);
 
 	write_list(&w, "plugins", &d->plugins);
 	write_list(&w, "skills", &d->skills);
-	write_warnings(&w, d);
+	json_key_begin(&w, "warnings", '[');
+	if (d->truncated)
+		json_cstring(&w, "capability discovery size limit reached");
+	if (d->warnings.buf.len > 0)
+		json_text_put(&w, &d->warnings);
+	json_end(&w, ']');
 	reply_end(r->channel, &w);
 }
 

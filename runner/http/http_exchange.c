@@ -117,13 +117,6 @@ multi_init(struct event_base *event_base)
 	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, watch_timer);
 }
 
-/* Returns 0 or -EIO. */
-static int
-multi_add(struct exchange *x)
-{
-	return curl_multi_add_handle(multi, x->easy) == CURLM_OK ? 0 : -EIO;
-}
-
 static void
 multi_remove(struct exchange *x)
 {
@@ -366,7 +359,7 @@ send_message(struct exchange *x)
 	set_body(x);
 	set_trust(x);
 	http_reach_watch(&x->reach, e);
-	return multi_add(x);
+	return curl_multi_add_handle(multi, x->easy) == CURLM_OK ? 0 : -EIO;
 }
 
 static bool

@@ -169,15 +169,6 @@ collect(const struct retention_chunk *chunk, void *arg)
 		s->head_bytes[chunk->stream] += chunk->len;
 }
 
-static void
-write_texts(struct json_writer *w, const struct snapshot *s)
-{
-	for (size_t i = 0; i < STREAM_COUNT; i++) {
-		json_key_base64(
-		    w, snapshot_names[i], s->text[i].data, s->text[i].len);
-	}
-}
-
 /* For each stream: how many bytes are missing, and where in its text. */
 static void
 write_gaps(struct json_writer *w, const struct snapshot *s)
@@ -204,7 +195,10 @@ write_snapshot(
 	uint64_t next =
 	    process_state_read(s->state, &everything, collect, s, &crosses);
 
-	write_texts(w, s);
+	for (size_t i = 0; i < STREAM_COUNT; i++) {
+		json_key_base64(
+		    w, snapshot_names[i], s->text[i].data, s->text[i].len);
+	}
 	json_key_bool(w, "truncated", retention_dropped(&s->state->tail) > 0);
 	write_gaps(w, s);
 	json_key_u64(w, "nextSeq", next);

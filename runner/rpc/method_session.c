@@ -17,15 +17,6 @@ base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void
-write_shell(struct json_writer *w, const char *path)
-{
-	json_key_begin(w, "shell", '{');
-	json_key_cstring(w, "name", base_name(path));
-	json_key_cstring(w, "path", path);
-	json_end(w, '}');
-}
-
 /* The version of codex exec-server whose protocol this is. Below 0.164.0 no
  * client of Codex calls capabilities/discoverV2. */
 #define WIRE_VERSION "0.171.0"
@@ -110,7 +101,10 @@ write_paths(struct json_writer *w, struct session *s)
 static void
 write_environment(struct json_writer *w, struct session *s)
 {
-	write_shell(w, s->config.shell);
+	json_key_begin(w, "shell", '{');
+	json_key_cstring(w, "name", base_name(s->config.shell));
+	json_key_cstring(w, "path", s->config.shell);
+	json_end(w, '}');
 	json_key_cstring(w, "executorVersion", WIRE_VERSION);
 	json_key_cstring(w, "serverVersion", EXECD_VERSION);
 	json_key_cstring(w, "providerId", s->config.provider_id);

@@ -397,14 +397,6 @@ upload_appends(void *arg, const struct execd_answer *a)
 }
 
 static void
-upload_append(struct upload *u)
-{
-	u->sent = u->acknowledged;
-	u->blocks_sent = u->blocks_answered = 0;
-	transfer_open(&u->t, "replace", true, upload_appends, u);
-}
-
-static void
 send_bytes(struct upload *u, size_t n)
 {
 	struct json_text t;
@@ -460,7 +452,9 @@ upload_again(struct upload *u)
 		return;
 	if (u->acknowledged >= TRANSFER_BLOCK && !u->no_append &&
 	    execd_client_can(u->t.ctl->client, CAN_APPEND)) {
-		upload_append(u);
+		u->sent = u->acknowledged;
+		u->blocks_sent = u->blocks_answered = 0;
+		transfer_open(&u->t, "replace", true, upload_appends, u);
 		return;
 	}
 	execctl_tell(u->t.ctl, "%s: starts again", u->t.path);

@@ -150,16 +150,6 @@ hear_one(enum spawn_type type, void *answer, size_t len)
 
 /* --- begin -------------------------------------------------------------- */
 
-static void
-take_given(int *fds, size_t nfds)
-{
-	if (nfds == 0 || nfds > 2)
-		give_up(-EBADMSG, "the beginning");
-	http = fds[0];
-	if (nfds == 2)
-		reload_client = fds[1];
-}
-
 /*
  * Opens execd-netproxy. It has the version of root's other programs, because
  * root's execd opens those anew before it answers. Without it a command has all
@@ -191,7 +181,11 @@ spawn_begin(uint32_t flags)
 	close(pair[1]);
 	events_fd = pair[0];
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
-	take_given(fds, nfds);
+	if (nfds == 0 || nfds > 2)
+		give_up(-EBADMSG, "the beginning");
+	http = fds[0];
+	if (nfds == 2)
+		reload_client = fds[1];
 	if (!(flags & BEGIN_CHECK))
 		open_netproxy();
 	group_limits_learn(ready.controllers);

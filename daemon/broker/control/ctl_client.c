@@ -430,18 +430,6 @@ print_value(const struct json_value *v)
 	}
 }
 
-static void
-print_members(const struct json_value *result)
-{
-	for (const struct json_value *v = result->first; v != NULL;
-	     v = v->next) {
-		print_text(stdout, v->key);
-		fputs(": ", stdout);
-		print_value(v);
-		putchar('\n');
-	}
-}
-
 /* Prints line by line. */
 static void
 print_lines(FILE *to, struct slice text)
@@ -465,7 +453,13 @@ print_result(const struct ctl_options *o, const struct json_value *result)
 	else if (strcmp(o->command, "reload") == 0)
 		print_lines(stdout, text_of(result, "log"));
 	else
-		print_members(result);
+		for (const struct json_value *v = result->first; v != NULL;
+		     v = v->next) {
+			print_text(stdout, v->key);
+			fputs(": ", stdout);
+			print_value(v);
+			putchar('\n');
+		}
 }
 
 static int

@@ -510,17 +510,6 @@ put_census(struct json_writer *w, const struct broker *m)
 	json_end(w, '}');
 }
 
-/* What the groups of sessions can limit. */
-static void
-put_controllers(struct json_writer *w)
-{
-	json_key_begin(w, "controllers", '[');
-	for (size_t i = 0; i < GROUP_CONTROLLERS; i++)
-		if (group_limits_known() & 1u << i)
-			json_cstring(w, group_controllers[i]);
-	json_end(w, ']');
-}
-
 static int
 answer_status(struct ctl_request *r, struct json_writer *w)
 {
@@ -538,7 +527,11 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	for (size_t i = 0; i < m->conf->nlisteners; i++)
 		json_cstring(w, m->conf->listeners[i]->url);
 	json_end(w, ']');
-	put_controllers(w);
+	json_key_begin(w, "controllers", '[');
+	for (size_t i = 0; i < GROUP_CONTROLLERS; i++)
+		if (group_limits_known() & 1u << i)
+			json_cstring(w, group_controllers[i]);
+	json_end(w, ']');
 	json_key_bool(w, "auditFailing", audit_is_failing(&m->conf->audit));
 	return 0;
 }

@@ -234,13 +234,6 @@ hang_up(struct session *s)
 }
 
 static void
-give_up(struct session *s)
-{
-	spawn_kill(s->runner.pid);
-	hang_up(s);
-}
-
-static void
 judge(struct session *s, int err)
 {
 	if (err == -EBADMSG)
@@ -250,8 +243,10 @@ judge(struct session *s, int err)
 		    ID_LOG_CHARS, s->id);
 	else if (err < 0)
 		session_end_reason(s, "the audit log cannot be written");
-	if (err < 0)
-		give_up(s);
+	if (err < 0) {
+		spawn_kill(s->runner.pid);
+		hang_up(s);
+	}
 }
 
 void

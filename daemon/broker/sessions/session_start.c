@@ -399,12 +399,6 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 	return err;
 }
 
-static void
-enter_pid(struct registry *r, struct session *s)
-{
-	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
-}
-
 int
 session_start(struct broker *m, struct session *s, char *reason)
 {
@@ -412,7 +406,8 @@ session_start(struct broker *m, struct session *s, char *reason)
 	int err = start_runner(s, &cgroup, reason);
 
 	if (s->runner.pid > 0)
-		enter_pid(m->sessions, s);
+		table_insert(
+		    &m->sessions->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
 	session_usage_learn(&cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);

@@ -223,25 +223,19 @@ stats_are_wanted(const struct conf *c)
 	return false;
 }
 
-static void
-count_start(struct control_metrics *counts, uint32_t us)
-{
-	static const uint32_t bounds[METRICS_NBUCKETS - 1] = METRICS_BUCKETS;
-	size_t i = 0;
-
-	while (i < nitems(bounds) && us > bounds[i])
-		i++;
-	counts->start_us[i]++;
-	counts->start_us_sum += us;
-}
-
 void
 stats_started(
     struct broker *m, struct session *s, const struct control_started *p)
 {
+	static const uint32_t bounds[METRICS_NBUCKETS - 1] = METRICS_BUCKETS;
+	size_t i = 0;
+
 	s->commands.running++;
 	m->counts.started++;
-	count_start(&m->counts, p->start_us);
+	while (i < nitems(bounds) && p->start_us > bounds[i])
+		i++;
+	m->counts.start_us[i]++;
+	m->counts.start_us_sum += p->start_us;
 }
 
 /* A runner that was taken over can report more ends than starts, but only its

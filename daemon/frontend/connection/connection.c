@@ -165,14 +165,6 @@ out_cb(evutil_socket_t fd, short what, void *arg)
 		connection_finish(c);
 }
 
-static void
-watch_client(struct connection *c)
-{
-	event_assign(
-	    &c->in_event, base, c->in_fd, EV_READ | EV_PERSIST, in_cb, c);
-	event_assign(&c->out_event, base, c->out_fd, EV_WRITE, out_cb, c);
-}
-
 struct connection *
 connection_new(const struct listener_traits *listener, int in_fd, int out_fd,
     SSL *tls, const char *peer)
@@ -192,7 +184,9 @@ connection_new(const struct listener_traits *listener, int in_fd, int out_fd,
 	    config.max_message_bytes + SCRATCH_BYTES * 2);
 	buf_init(&c->downlink.buf, SIZE_MAX);
 	websocket_parser_init(&c->parser, config.max_message_bytes);
-	watch_client(c);
+	event_assign(
+	    &c->in_event, base, c->in_fd, EV_READ | EV_PERSIST, in_cb, c);
+	event_assign(&c->out_event, base, c->out_fd, EV_WRITE, out_cb, c);
 	event_assign(&c->timer, base, -1, 0, timer_cb, c);
 	table_insert(&connections, &c->node, c->number);
 	return c;

@@ -134,19 +134,6 @@ connection_to_leaving(struct connection *c)
 	c->leaving.unanswered = unanswered;
 }
 
-static void
-connection_to_closing(struct connection *c)
-{
-	change_state(c, CONN_CLOSING);
-	c->closing.shut = false;
-}
-
-static void
-connection_to_gone(struct connection *c)
-{
-	change_state(c, CONN_GONE);
-}
-
 void
 connection_to_dead(struct connection *c)
 {
@@ -220,7 +207,7 @@ void
 connection_client_gone(struct connection *c)
 {
 	if (c->state < CONN_GONE) {
-		connection_to_gone(c);
+		change_state(c, CONN_GONE);
 		connection_timer(c, LINGER_MS);
 	}
 	close_client(c);
@@ -232,7 +219,8 @@ void
 connection_finish(struct connection *c)
 {
 	if (c->state < CONN_CLOSING) {
-		connection_to_closing(c);
+		change_state(c, CONN_CLOSING);
+		c->closing.shut = false;
 		connection_leave_slot(c);
 		connection_timer(c, GOODBYE_MS);
 		leave_session(c);

@@ -317,16 +317,6 @@ write_identity_family(struct buf *b, const struct identity_family *f,
 	}
 }
 
-static void
-write_identities(struct buf *b, const struct control_metrics *m)
-{
-	for (size_t i = 0; i < nitems(identity_families); i++)
-		write_identity_family(b, &identity_families[i], m);
-	write_gauge(b, "execd_identities_left_out",
-	    "Identities that are not among those with series of their own.",
-	    m->identities_left_out);
-}
-
 void
 metrics_write_broker(struct buf *b, const struct control_metrics *m)
 {
@@ -348,5 +338,9 @@ metrics_write_broker(struct buf *b, const struct control_metrics *m)
 	write_programs(b, "execd_resident_memory_bytes",
 	    "Memory of execd's processes; an estimate for very many runners.",
 	    m->memory_bytes);
-	write_identities(b, m);
+	for (size_t i = 0; i < nitems(identity_families); i++)
+		write_identity_family(b, &identity_families[i], m);
+	write_gauge(b, "execd_identities_left_out",
+	    "Identities that are not among those with series of their own.",
+	    m->identities_left_out);
 }

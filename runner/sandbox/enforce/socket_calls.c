@@ -296,16 +296,6 @@ look_at(const struct waiting *w, bool ready)
 	return err < 0 ? err : WAITS;
 }
 
-static void
-forget(struct waiting *w)
-{
-	if (w->target >= 0)
-		close(w->target);
-	if (w->fd >= 0)
-		close(w->fd);
-	w->id = 0;
-}
-
 /*
  * Datagram sockets are made by nobody here, but somebody outside can hand one
  * in.
@@ -397,7 +387,11 @@ finish(struct waiting *w, int err, socket_calls_answer *answer)
 
 	if (err == 0 || err == -EINPROGRESS)
 		call_signals_keep(&w->made, err, heard);
-	forget(w);
+	if (w->target >= 0)
+		close(w->target);
+	if (w->fd >= 0)
+		close(w->fd);
+	w->id = 0;
 }
 
 /* --- connect(2) --------------------------------------------------------- */

@@ -467,13 +467,6 @@ bounds_init(struct bounds *b, const struct ceiling *c,
 	path_set_add_patterns(&b->writable, c->writable_roots);
 }
 
-static void
-bounds_clear(struct bounds *b)
-{
-	path_set_clear(&b->workspace);
-	path_set_clear(&b->writable);
-}
-
 static bool
 may_write(const struct bounds *b, const struct plan_mount *m)
 {
@@ -632,6 +625,7 @@ ceiling_judge_plan(struct ceiling *c, struct ceiling_grant *g,
 		if (err == 0)
 			err = -EAGAIN;
 	}
-	bounds_clear(&b);
+	path_set_clear(&b.workspace);
+	path_set_clear(&b.writable);
 	return err;
 }

@@ -24,13 +24,6 @@ matches(const struct table_node *link, const void *key)
 	       memcmp(n->name, k->name.ptr, n->name_len) == 0;
 }
 
-static uint64_t
-hash(const struct name_key *k)
-{
-	return siphash_bytes(k->name.ptr, k->name.len) ^
-	       siphash_bytes(&k->parent, sizeof(k->parent));
-}
-
 static struct node *
 add_node(struct tree *t, struct node *parent, struct slice name)
 {
@@ -89,7 +82,8 @@ tree_child(
     struct tree *t, struct node *parent, struct slice name, struct node **out)
 {
 	struct name_key key = { parent, name };
-	uint64_t h = hash(&key);
+	uint64_t h = siphash_bytes(key.name.ptr, key.name.len) ^
+		     siphash_bytes(&key.parent, sizeof(key.parent));
 	struct table_node *found = table_find(&t->table, h, matches, &key);
 
 	if (found != NULL) {
