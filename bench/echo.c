@@ -4,11 +4,7 @@
  */
 #include "echo.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 #define ECHO_BYTES 32
 #define START_ID   (1 << 30) /* of the start; writes count from 1 */

@@ -4,11 +4,7 @@
  */
 #include "figures.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "util.h"
+#include "base.h"
 
 static bool shown; /* something: a comma is due */
 

@@ -6,8 +6,7 @@
 #ifndef FIGURES_H
 #define FIGURES_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 /* Times in ns; zeroed is empty. */
 struct figures {

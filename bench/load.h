@@ -7,10 +7,7 @@
 #ifndef LOAD_H
 #define LOAD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "message.h"
 #include "stream.h"
 

@@ -3,24 +3,18 @@
  * load: a client that measures servers of the exec-server protocol, execd's
  * and others. It is started by bench/ and trusts the server.
  */
+#include "base.h"
 #include "load.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <openssl/ssl.h>
 
 #include "figures.h"
-#include "log.h"
 #include "peer.h"
-#include "util.h"
 
 #define SILENCE_MS 60000 /* a server that says nothing so long is stuck */
 #define EVENTS_MAX 64

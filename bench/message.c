@@ -4,8 +4,7 @@
  */
 #include "message.h"
 
-#include <errno.h>
-#include <string.h>
+#include "base.h"
 
 struct cursor {
 	const char *p, *end;

@@ -8,11 +8,7 @@
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util.h"
+#include "base.h"
 
 /* Slices point into the text, as they are written there: escapes and all. */
 struct message {

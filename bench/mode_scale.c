@@ -3,12 +3,9 @@
  * Many at rest: sessions without a command, commands that sleep. At each stage
  * the driver measures what they cost; an echo beside them is timed.
  */
-#include <stdio.h>
-
+#include "base.h"
 #include "echo.h"
 #include "figures.h"
-#include "log.h"
-#include "util.h"
 
 #define LABEL_MAX 64
 

@@ -2,14 +2,9 @@
 /*
  * One small thing after another: round trips, connections, files.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "echo.h"
 #include "figures.h"
-#include "log.h"
-#include "util.h"
 
 void
 mode_echo(struct load *l)

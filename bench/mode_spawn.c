@@ -2,12 +2,8 @@
 /*
  * Commands: from process/start to process/closed, several at a time.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "base.h"
 #include "figures.h"
-#include "log.h"
 #include "peer.h"
 
 #define ID_MAX 64

@@ -3,11 +3,8 @@
  * Bytes in bulk: what a command writes, what it is sent, and what happens
  * when nobody reads.
  */
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "figures.h"
-#include "log.h"
 #include "peer.h"
 
 #define CHUNK_BYTES    (64u << 10) /* of one process/write */

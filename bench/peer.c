@@ -4,13 +4,11 @@
  */
 #include "peer.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/epoll.h>
 
-#include "log.h"
+#include "base.h"
 #include "websocket.h"
 
 #define READ_BYTES     (256u << 10)

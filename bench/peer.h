@@ -6,9 +6,7 @@
 #ifndef PEER_H
 #define PEER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "buf.h"
 #include "json.h"
 #include "load.h"

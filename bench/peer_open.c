@@ -3,18 +3,14 @@
  * How a connection of the load client comes about, and the requests that it
  * makes most.
  */
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 
+#include "base.h"
 #include "execctl.h"
-#include "log.h"
 #include "peer.h"
 #include "upgrade.h"
-#include "util.h"
 #include "websocket.h"
 
 #define BUFFER_MAX	(256u << 20)

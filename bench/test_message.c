@@ -2,15 +2,11 @@
 /*
  * message: members wherever they stand, and what is no object refused.
  */
-#include <errno.h>
 #include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
+#include "base.h"
 #include "message.h"
 
 static void

@@ -7,12 +7,10 @@
 #ifndef STREAM_H
 #define STREAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "url.h"
 
 #define STREAM_ADDRESSES_MAX 16

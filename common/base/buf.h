@@ -10,11 +10,7 @@
 #ifndef BUF_H
 #define BUF_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util.h"
+#include "base.h"
 
 struct buf {
 	uint8_t *data; /* owned */

@@ -6,8 +6,7 @@
 #ifndef SIPHASH_H
 #define SIPHASH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 struct siphash_key {
 	uint64_t k0, k1;

@@ -7,9 +7,7 @@
 #ifndef TABLE_H
 #define TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 struct table_node {
 	struct table_node *next;

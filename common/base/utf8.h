@@ -6,8 +6,7 @@
 #ifndef UTF8_H
 #define UTF8_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 struct buf;
 

@@ -6,9 +6,7 @@
 #ifndef WINDOWS_PATH_H
 #define WINDOWS_PATH_H
 
-#include <stdbool.h>
-
-#include "util.h"
+#include "base.h"
 
 /* The longest path, in bytes. Windows itself has this many UTF-16 units. */
 #define WINDOWS_PATH_MAX_BYTES 32767

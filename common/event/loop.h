@@ -6,8 +6,7 @@
 #ifndef LOOP_H
 #define LOOP_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 struct event;
 struct event_base;

@@ -12,12 +12,8 @@
 #ifndef JSON_H
 #define JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "buf.h"
-#include "util.h"
 
 #define JSON_MAX_DEPTH 127
 #define JSON_ERROR_MAX 160

@@ -6,8 +6,7 @@
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base.h"
 
 #define JSON_CUTS_MAX 8
 

@@ -8,9 +8,8 @@
 #define HOST_NAME_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
 
-#include "util.h"
+#include "base.h"
 
 #define HOST_NAME_BYTES 254 /* 253 of RFC 1035 section 2.3.4, and a NUL */
 

@@ -7,10 +7,9 @@
 #ifndef CGROUP_H
 #define CGROUP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 enum cgroup_hierarchy {
 	CGROUP_UNIFIED, /* version 2: everything, and cgroup.kill */

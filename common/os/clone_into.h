@@ -7,10 +7,9 @@
 #ifndef CLONE_INTO_H
 #define CLONE_INTO_H
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 /* For functions that run on a stack made for them and do not return. The
  * address sanitizer would look for the stack that it knows, not find it, and

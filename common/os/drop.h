@@ -5,9 +5,9 @@
 #ifndef DROP_H
 #define DROP_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 /*
  * Called by root. Sets the supplementary groups, the gid and the uid, and

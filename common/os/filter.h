@@ -12,9 +12,8 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "base.h"
 
 /* One row: a system call. With `compare`, the row applies only if (argument &
  * mask) == value. */

@@ -15,8 +15,7 @@
 #ifndef LIVENESS_H
 #define LIVENESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 /* The broker waits a little longer, and its client has its answer within 3 s.
  */

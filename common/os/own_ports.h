@@ -15,9 +15,9 @@
 #ifndef OWN_PORTS_H
 #define OWN_PORTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
+
+#include "base.h"
 
 #define OWN_PORTS_MAX 16
 /* What a caller returns instead of connecting: no socket call fails with it. */

@@ -7,9 +7,9 @@
 #ifndef TERMINAL_MODES_H
 #define TERMINAL_MODES_H
 
-#include <stddef.h>
-#include <stdint.h>
 #include <termios.h>
+
+#include "base.h"
 
 /* Enough for every mode that there is: 5 bytes each, and the end. */
 #define TERMINAL_MODES_MAX 512

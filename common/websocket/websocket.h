@@ -7,9 +7,7 @@
 #ifndef WEBSOCKET_H
 #define WEBSOCKET_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 enum websocket_opcode {
 	WEBSOCKET_CONTINUATION = 0x0,

@@ -8,8 +8,7 @@
 #ifndef BROKER_MAIN_H
 #define BROKER_MAIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 struct broker;
 struct broker_events;

@@ -5,9 +5,7 @@
 #ifndef FRONTEND_MAIN_H
 #define FRONTEND_MAIN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "frontend.h"
 
 struct offer;

@@ -8,11 +8,9 @@
 #ifndef ROOT_H
 #define ROOT_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "cgroup.h"
 #include "control_spawn.h"
 #include "list.h"

@@ -10,10 +10,7 @@
 #ifndef SAVED_H
 #define SAVED_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "base.h"
 
 /* Raised with each change of a list of fields. */
 #define SAVED_VERSION 7

@@ -6,9 +6,7 @@
 #ifndef PLACE_H
 #define PLACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base.h"
 #include "control_spawn.h"
 
 /* The place exists and has no descriptor. */

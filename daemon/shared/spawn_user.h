@@ -8,10 +8,9 @@
 #ifndef SPAWN_USER_H
 #define SPAWN_USER_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "control_spawn.h"
 
 /* Limits of the list. A list beyond them is refused where it is read. */

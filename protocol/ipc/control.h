@@ -15,10 +15,7 @@
 #ifndef CONTROL_H
 #define CONTROL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "buf.h"
 #include "control_frontend.h"
 #include "control_helper.h"

@@ -5,9 +5,7 @@
 #ifndef CONTROL_HELPER_H
 #define CONTROL_HELPER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "control_limits.h"
 
 /* Programs that do for the front-end what it must not do itself. */

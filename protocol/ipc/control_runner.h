@@ -5,9 +5,7 @@
 #ifndef CONTROL_RUNNER_H
 #define CONTROL_RUNNER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "control_limits.h"
 #include "sandbox_limits.h"
 

@@ -12,9 +12,7 @@
 #ifndef CONTROL_SPAWN_H
 #define CONTROL_SPAWN_H
 
-#include <stdint.h>
-#include <string.h>
-
+#include "base.h"
 #include "control_limits.h"
 #include "control_version.h"
 

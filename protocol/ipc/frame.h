@@ -7,8 +7,7 @@
 #ifndef FRAME_H
 #define FRAME_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 #define FRAME_HEADER_BYTES 4
 

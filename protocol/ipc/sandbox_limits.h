@@ -6,8 +6,7 @@
 #ifndef SANDBOX_LIMITS_H
 #define SANDBOX_LIMITS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 /* The size of a list, which has one item per line. */
 #define SANDBOX_LIMITS_LIST_MAX	 2048

@@ -10,12 +10,9 @@
 #ifndef CHANNEL_H
 #define CHANNEL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <event2/event_struct.h>
 
+#include "base.h"
 #include "buf.h"
 #include "json.h"
 

@@ -8,11 +8,9 @@
 #ifndef INTAKE_H
 #define INTAKE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "buf.h"
 
 /* For one session at a time; further requests are held in memory. */

@@ -6,9 +6,7 @@
 #ifndef REQUEST_H
 #define REQUEST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base.h"
 #include "channel.h"
 #include "intake.h"
 #include "jsonrpc.h"

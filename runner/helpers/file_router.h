@@ -9,10 +9,7 @@
 #ifndef FILE_ROUTER_H
 #define FILE_ROUTER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "queue.h"
 #include "sandboxes.h"
 

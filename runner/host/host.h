@@ -10,10 +10,7 @@
 #ifndef HOST_H
 #define HOST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "frames.h"
 #include "json.h"
 

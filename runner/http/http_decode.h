@@ -7,9 +7,9 @@
 #ifndef HTTP_DECODE_H
 #define HTTP_DECODE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 /* The most that one step decodes, in bytes. */
 #define HTTP_DECODE_STEP (128u << 10)

@@ -2,14 +2,11 @@
 /* The one logon, the job, and how failures are told. */
 #include "launch_start.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <wchar.h>
 
+#include "base.h"
 #include "command_line.h"
 #include "frames.h"
-#include "log.h"
 #include "wide_text.h"
 
 /* How long what is dead may take to let go of its standard error. */

@@ -2,10 +2,8 @@
 #include "launch_text.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "base.h"
 #include "frames.h"
 
 /* --- the command line --------------------------------------------------- */

@@ -4,15 +4,14 @@
  * as execd-launch(8) says. It decides nothing about a policy; it is the
  * parent that runner frames have.
  */
-#include <stdio.h>
 #include <wchar.h>
 
+#include "base.h"
 #include "config.h"
 #include "frames.h"
 #include "launch_command.h"
 #include "launch_frames.h"
 #include "launch_start.h"
-#include "log.h"
 #include "wide_text.h"
 
 static const char usage_text[] =

@@ -6,8 +6,7 @@
 #ifndef PROXY_DNS_H
 #define PROXY_DNS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 #define DNS_QUERY_MAX	 512 /* without EDNS; no question needs more */
 #define DNS_QUESTION_MAX 259 /* a name, its type and class */

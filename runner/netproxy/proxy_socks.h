@@ -3,9 +3,7 @@
 #ifndef PROXY_SOCKS_H
 #define PROXY_SOCKS_H
 
-#include <stdbool.h>
-
-#include "util.h"
+#include "base.h"
 
 #define SOCKS_VERSION 5
 

@@ -8,11 +8,10 @@
 #ifndef PROCESS_TREE_H
 #define PROCESS_TREE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "table.h"
 
 enum process_target { PROCESS_ALONE, PROCESS_GROUP, PROCESS_TREE };

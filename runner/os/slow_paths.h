@@ -8,8 +8,7 @@
 #ifndef SLOW_PATHS_H
 #define SLOW_PATHS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base.h"
 
 /* The mount points of such file systems. */
 struct slow_mounts {

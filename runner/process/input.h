@@ -8,13 +8,10 @@
 #define INPUT_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
+#include "base.h"
 #include "queue.h"
 #include "recent_ids.h"
-#include "util.h"
 
 /*
  * Enlarges a command's pipes. The kernel makes a pipe with 64 KiB. A busy one

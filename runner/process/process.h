@@ -10,11 +10,9 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <event2/event_struct.h>
 
+#include "base.h"
 #include "command_cgroup.h"
 #include "input.h"
 #include "process_state.h"

@@ -7,11 +7,9 @@
 #ifndef SPAWN_H
 #define SPAWN_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "util.h"
+#include "base.h"
 
 struct group;
 struct sandbox;

@@ -12,10 +12,7 @@
 #ifndef RECORDING_H
 #define RECORDING_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "util.h"
+#include "base.h"
 
 /* The first bytes of a character that is not complete yet. */
 struct recording_rest {

@@ -16,13 +16,10 @@
 #ifndef REDACT_H
 #define REDACT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base.h"
 #include "buf.h"
 #include "control.h"
 #include "control_limits.h"
-#include "util.h"
 
 #define REDACTED_MARK	      "[redacted]"
 #define REDACT_COMPARED_BYTES 256

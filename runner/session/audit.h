@@ -12,9 +12,7 @@
 #ifndef AUDIT_H
 #define AUDIT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "control.h"
 #include "rate.h"
 #include "redact.h"

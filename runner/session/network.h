@@ -7,10 +7,9 @@
 #define NETWORK_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "audit.h"
+#include "base.h"
 #include "json.h"
 #include "netproxy_message.h"
 #include "network_list.h"

@@ -7,10 +7,8 @@
 #define SESSION_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
+#include "base.h"
 #include "channel.h"
 #include "command_cgroup.h"
 #include "control.h"

@@ -6,9 +6,7 @@
 #ifndef ENVIRONMENT_H
 #define ENVIRONMENT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "params.h"
 
 /*

@@ -9,10 +9,7 @@
 #ifndef PROCESS_STATE_H
 #define PROCESS_STATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "queue.h"
 
 enum stream { STREAM_STDOUT, STREAM_STDERR, STREAM_PTY };

@@ -6,9 +6,7 @@
 #ifndef RATE_H
 #define RATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 #define RATE_MAX (UINT64_C(1) << 40)
 

@@ -12,11 +12,7 @@
 #ifndef RECENT_IDS_H
 #define RECENT_IDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "util.h"
+#include "base.h"
 
 #define RECENT_IDS_MAX 4096
 

@@ -4,9 +4,7 @@
  */
 #include "command_line.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 static const char *
 base_name(const char *program)

@@ -3,14 +3,10 @@
  * A running command on Windows. When it has ended, everything in its job is
  * killed, then its last output and its end are told, as on Linux.
  */
-#include <errno.h>
-#include <string.h>
-
+#include "base.h"
 #include "buf.h"
 #include "host_windows.h"
-#include "log.h"
 #include "start_windows.h"
-#include "util.h"
 
 /* One read; also the longest chunk. */
 #define READ_BYTES (64u << 10)

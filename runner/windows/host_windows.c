@@ -2,10 +2,7 @@
 /* The one thread that decides, and what it waits for. */
 #include "host_windows.h"
 
-#include <string.h>
-
-#include "log.h"
-#include "util.h"
+#include "base.h"
 
 static struct {
 	struct host_windows given;

@@ -7,12 +7,11 @@
 #ifndef HOST_WINDOWS_H
 #define HOST_WINDOWS_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <wchar.h>
 
 #include <windows.h>
 
+#include "base.h"
 #include "host.h"
 
 /* What main() knows: where the parent is, and what it was told. */

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* log.h for programs of Windows: lines on standard error. */
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "log.h"
+#include "base.h"
 
 static const char *name = "execd-runner";
 

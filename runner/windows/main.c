@@ -3,16 +3,14 @@
  * execd-runner.exe: one command of one parent, as execd-runner(8) says. It
  * speaks the frames only; sessions are Linux's.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <wchar.h>
 
 #include <windows.h>
 
+#include "base.h"
 #include "config.h"
 #include "dialect_frames.h"
 #include "host_windows.h"
-#include "log.h"
 #include "parent_windows.h"
 #include "pipe_client.h"
 

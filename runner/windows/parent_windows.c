@@ -3,15 +3,12 @@
  * The parent on Windows: frames over two handles that block. One thread reads,
  * one frame at a time; another writes what is composed.
  */
-#include <errno.h>
-#include <string.h>
+#include "parent_windows.h"
 
+#include "base.h"
 #include "buf.h"
 #include "host_windows.h"
-#include "log.h"
-#include "parent_windows.h"
 #include "pipe_end.h"
-#include "util.h"
 
 /* With this much unwritten, nothing more is read from the command. */
 #define CONGESTED_BYTES (1u << 20)

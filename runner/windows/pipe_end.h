@@ -3,10 +3,9 @@
 #ifndef PIPE_END_H
 #define PIPE_END_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <windows.h>
+
+#include "base.h"
 
 struct pipe_end {
 	HANDLE handle;

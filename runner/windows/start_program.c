@@ -4,13 +4,10 @@
  * command's own PATH and not the runner's; its line; its directory; and its
  * environment.
  */
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "command_line.h"
 #include "host_windows.h"
 #include "start_windows.h"
-#include "util.h"
 #include "wide_text.h"
 
 /* The longest path that is looked for, in bytes of UTF-8. */

@@ -5,10 +5,9 @@
  */
 #include <aclapi.h>
 #include <sddl.h>
-#include <stdio.h>
 
+#include "base.h"
 #include "start_windows.h"
-#include "util.h"
 
 /* cap_sids, the logon session, everyone */
 #define RESTRICTING_MAX (FRAMES_SIDS_MAX + 2)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "start_windows.h"
 
-#include <stdio.h>
-#include <string.h>
-
+#include "base.h"
 #include "host_windows.h"
 #include "token_policy.h"
-#include "util.h"
 #include "wide_text.h"
 
 #define CONSOLE_ROWS 24

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "token_policy.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "base.h"
 
 static int
 refuse(char *error, const char *what)

@@ -7,10 +7,9 @@
 #ifndef CREDENTIAL_H
 #define CREDENTIAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
+#include "base.h"
 #include "conf.h"
 #include "control.h"
 #include "jwt.h"

@@ -6,8 +6,7 @@
 #ifndef REQUESTS_H
 #define REQUESTS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 struct broker;
 struct identity;

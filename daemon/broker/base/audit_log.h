@@ -9,9 +9,7 @@
 #ifndef AUDIT_LOG_H
 #define AUDIT_LOG_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "buf.h"
 #include "conf_value.h"
 #include "control_spawn.h"

@@ -7,10 +7,9 @@
 #ifndef BROKER_STATE_H
 #define BROKER_STATE_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "control.h"
 #include "event_source.h"
 

@@ -5,11 +5,9 @@
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "buf.h"
 #include "control.h"
 

@@ -7,8 +7,7 @@
 #ifndef GROUP_LIMITS_H
 #define GROUP_LIMITS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 /* What all processes of a group have together. 0: no limit; all bits: nobody
  * has set it. */

@@ -7,11 +7,9 @@
 #ifndef IDENTITY_H
 #define IDENTITY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "conf_value.h"
 #include "event_source.h"
 #include "group_limits.h"

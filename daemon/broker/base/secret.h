@@ -6,8 +6,7 @@
 #ifndef SECRET_H
 #define SECRET_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 /* the most bytes of a secret or a certificate */
 #define SECRET_FILE_MAX (64u << 10)

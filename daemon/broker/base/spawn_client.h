@@ -7,11 +7,9 @@
 #ifndef SPAWN_CLIENT_H
 #define SPAWN_CLIENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "cgroup.h"
 #include "control_spawn.h"
 #include "identity.h"

@@ -6,8 +6,7 @@
 #ifndef SYSTEMD_H
 #define SYSTEMD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base.h"
 
 /* Must be called before the environment is passed on. */
 void notify_init(void);

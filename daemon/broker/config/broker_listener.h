@@ -6,9 +6,7 @@
 #ifndef BROKER_LISTENER_H
 #define BROKER_LISTENER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
+#include "base.h"
 #include "conf_value.h"
 #include "control.h"
 

@@ -6,10 +6,7 @@
 #ifndef BROKER_OPTIONS_H
 #define BROKER_OPTIONS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "path_map.h"
 
 #define OPTIONS_LISTENERS_MAX 8

@@ -8,9 +8,8 @@
 #define JWKS_H
 
 #include <openssl/types.h>
-#include <stdbool.h>
-#include <stddef.h>
 
+#include "base.h"
 #include "control_limits.h"
 
 #define JWKS_KEYS_MAX	  64

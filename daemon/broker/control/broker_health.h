@@ -6,9 +6,7 @@
 #ifndef BROKER_HEALTH_H
 #define BROKER_HEALTH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 struct broker;
 

@@ -7,11 +7,10 @@
 #ifndef CTL_SOCKET_H
 #define CTL_SOCKET_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "buf.h"
 #include "control.h"
 #include "control_spawn.h"

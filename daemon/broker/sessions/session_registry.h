@@ -6,11 +6,9 @@
 #ifndef SESSION_REGISTRY_H
 #define SESSION_REGISTRY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "buf.h"
 #include "control.h"
 #include "event_source.h"

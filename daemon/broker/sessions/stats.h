@@ -6,9 +6,7 @@
 #ifndef STATS_H
 #define STATS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "control.h"
 
 struct conf;

@@ -6,10 +6,9 @@
 #ifndef FRONTEND_CHILD_H
 #define FRONTEND_CHILD_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
+#include "base.h"
 #include "control.h"
 #include "event_source.h"
 #include "queue.h"

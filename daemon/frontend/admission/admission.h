@@ -11,11 +11,9 @@
 
 #include <event2/event.h>
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
+#include "base.h"
 #include "control.h"
 #include "source.h"
 

@@ -6,10 +6,8 @@
 #ifndef BROKER_REQUEST_H
 #define BROKER_REQUEST_H
 
-#include <stdint.h>
-
+#include "base.h"
 #include "control.h"
-#include "util.h"
 
 struct connection;
 

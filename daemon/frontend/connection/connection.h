@@ -13,11 +13,9 @@
 #define CONNECTION_H
 
 #include <event2/event_struct.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
+#include "base.h"
 #include "buf.h"
 #include "control.h"
 #include "frame.h"

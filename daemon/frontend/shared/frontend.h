@@ -6,9 +6,7 @@
 #ifndef FRONTEND_H
 #define FRONTEND_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "base.h"
 #include "control.h"
 
 struct event_base;

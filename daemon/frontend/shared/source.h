@@ -9,11 +9,9 @@
 #ifndef SOURCE_H
 #define SOURCE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
+#include "base.h"
 #include "control.h"
 #include "queue.h"
 

@@ -23,10 +23,9 @@
 #ifndef CALL_PROXY_H
 #define CALL_PROXY_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 /* The proxy's descriptors, for its parts. */
 enum {

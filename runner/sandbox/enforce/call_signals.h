@@ -24,10 +24,10 @@
 #define CALL_SIGNALS_H
 
 #include <linux/seccomp.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 /*
  * Two calls are the same if one thread makes both of them, at one place of its

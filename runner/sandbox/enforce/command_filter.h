@@ -11,8 +11,7 @@
 #ifndef COMMAND_FILTER_H
 #define COMMAND_FILTER_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base.h"
 
 struct sock_filter;
 

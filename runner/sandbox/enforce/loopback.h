@@ -13,9 +13,7 @@
 #ifndef LOOPBACK_H
 #define LOOPBACK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 /*
  * RFC 2544's network for tests of devices, in which no host of the internet has

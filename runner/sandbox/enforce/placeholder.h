@@ -19,10 +19,9 @@
 #ifndef PLACEHOLDER_H
 #define PLACEHOLDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/stat.h>
 
+#include "base.h"
 #include "placeholder_format.h"
 #include "resolve.h"
 #include "siphash.h"

@@ -30,9 +30,9 @@
 #define SOCKET_CALLS_H
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "base.h"
 
 struct call_proxy_means;
 struct seccomp_data;
