@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import PATIENCE_S, digest, poll
+from execctl import Execctl
 from execd_client import Closed, dial, upgrade
 from test_ctl import Ctl
 from test_listeners import get
@@ -309,8 +310,8 @@ def haproxy(directory):
         pytest.skip("HAPROXY IS NOT TESTED: the package haproxy is missing")
     started = []
 
-    def start(execd, bind="", server="", host="127.0.0.1"):
-        with socket.create_server((host, 0)) as s:
+    def start(execd, bind="", server="", host="127.0.0.1", port=0):
+        with socket.create_server((host, port)) as s:
             port = s.getsockname()[1]
         path = directory / "haproxy.cfg"
         path.write_text(HAPROXY_CONF.format(host=host, port=port, bind=bind, server=server, execd=urlsplit(execd.url).port))
@@ -325,10 +326,14 @@ def haproxy(directory):
         poll(answers, what="haproxy")
         return f"{host}:{port}"
 
+    def stop():
+        for child in started:
+            child.kill()
+            child.wait()
+
+    start.stop = stop
     yield start
-    for child in started:
-        child.kill()
-        child.wait()
+    stop()
 
 
 def check_through(s, url, log, tls=None):
@@ -356,6 +361,21 @@ def test_haproxy(configured, user, directory, haproxy):
     for i in range(20):     # the others are served
         s.connect(url=f"ws://{at}", token="t", source=f"127.0.0.{100 + i}").ready()
     assert "trusted proxy, closed" not in s.log, "checks are no errors"
+
+
+def test_haproxy_dies(configured, user, directory, haproxy):
+    """A command outlives it, and execctl goes on through the next one."""
+    s = configured(configuration(user))
+    at = haproxy(s)
+    p = Execctl(directory, f"ws://{at}", EXECD_TOKEN="t").popen(
+        "run", "sh", "-c", f"echo before; until [ -e {directory}/go ]; do sleep .1; done; echo over; exit 7")
+    assert p.stdout.readline() == b"before\n", p.stderr.read()
+    haproxy.stop()
+    s.wait_log(": detached")
+    (directory / "go").touch()
+    assert haproxy(s, port=int(at.rpartition(":")[2])) == at
+    out, err = p.communicate(timeout=4 * PATIENCE_S)
+    assert (out, p.returncode) == (b"over\n", 7), err
 
 
 def test_haproxy_passes_tls_on(configured, user, directory, haproxy):
