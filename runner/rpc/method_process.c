@@ -436,7 +436,7 @@ start_with_list(struct request *r, const struct process_start_params *p,
     struct sandbox *sandbox, bool again)
 {
 	struct proxy_environment proxy = { .socks = list->socks,
-		.allow_local = list->allow_local };
+		.not_through = network_list_not_through(list) };
 	_cleanup_free_ char **variables = NULL;
 	struct session_process *sp;
 	struct network *network;

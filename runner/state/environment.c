@@ -50,8 +50,6 @@ static const struct proxy_variable {
 	{ "ELECTRON_GET_USE_PROXY", LITERAL, "true" },
 };
 
-#define LOCAL	       "localhost,127.0.0.1,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16"
-#define VALUE_MAX      sizeof(LOCAL)
 #define PROXY_NAME_MAX 32 /* of the longest proxy_variable above */
 
 static bool
@@ -73,15 +71,15 @@ write_value(char *to, const struct proxy_variable *v,
 	switch (v->value) {
 	case TO_HTTP:
 	case TO_SOCKS:
-		snprintf(to, VALUE_MAX, "%s://127.0.0.1:%u",
+		snprintf(to, PROXY_VALUE_MAX, "%s://127.0.0.1:%u",
 		    v->value == TO_SOCKS && proxy->socks ? "socks5h" : "http",
 		    proxy->port);
 		break;
 	case NOT_THROUGH:
-		snprintf(to, VALUE_MAX, "%s", proxy->allow_local ? LOCAL : "");
+		snprintf(to, PROXY_VALUE_MAX, "%s", proxy->not_through);
 		break;
 	case LITERAL:
-		snprintf(to, VALUE_MAX, "%s", v->literal);
+		snprintf(to, PROXY_VALUE_MAX, "%s", v->literal);
 	}
 }
 
@@ -89,7 +87,8 @@ char **
 proxy_environment(char *const *envp, const struct proxy_environment *proxy)
 {
 	size_t n = nitems(variables) + 1;
-	size_t bytes = nitems(variables) * (PROXY_NAME_MAX + 1 + VALUE_MAX);
+	size_t bytes =
+	    nitems(variables) * (PROXY_NAME_MAX + 1 + PROXY_VALUE_MAX);
 	char **vector, *at;
 
 	for (char *const *e = envp; *e != NULL; e++, n++)

@@ -45,10 +45,14 @@ bool environment_matches(struct slice pattern, struct slice name);
  * (doc/protocol.md section 13.7). Plain C without system calls.
  */
 
+#define PROXY_VALUE_MAX 96
+
 struct proxy_environment {
-	uint16_t port;	  /* of 127.0.0.1, for HTTP and SOCKS5 */
-	bool socks;	  /* some variables name SOCKS5 */
-	bool allow_local; /* private addresses are reached without the proxy */
+	uint16_t port; /* of 127.0.0.1, for HTTP and SOCKS5 */
+	bool socks;    /* some variables name SOCKS5 */
+	/* What is reached without the proxy, less than PROXY_VALUE_MAX bytes.
+	 * Borrowed. */
+	const char *not_through;
 };
 
 /*

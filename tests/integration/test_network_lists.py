@@ -193,11 +193,27 @@ def test_variables(client):
     port = got[0]["HTTP_PROXY"].rsplit(":", 1)[1]
     http, socks = f"http://127.0.0.1:{port}", f"socks5h://127.0.0.1:{port}"
     assert got[0] | {"https_proxy": http, "npm_config_https_proxy": http, "PIP_PROXY": http, "all_proxy": socks,
-                     "NO_PROXY": "", "CODEX_NETWORK_PROXY_ACTIVE": "1", "X": "y"} == got[0]
+                     "NO_PROXY": "localhost,127.0.0.1,::1", "CODEX_NETWORK_PROXY_ACTIVE": "1", "X": "y"} == got[0]
     got, _ = run(client, "q", "env", **launch({}, enableSocks5=False, allowLocalBinding=True))
     assert got[0]["ALL_PROXY"].startswith("http://") and got[0]["no_proxy"].startswith("localhost,127.0.0.1,")
     got, _ = run(client, "r", "env")
     assert "http_proxy" not in got[0]
+
+
+OWN_SERVER = """import http.server, threading, urllib.request
+s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=s.serve_forever, daemon=True).start()
+for host in "127.0.0.1", "localhost":
+    print(urllib.request.urlopen("http://%s:%d/" % (host, s.server_port)).status)"""
+
+
+@pytest.mark.parametrize("allow", [["a.example"], ["*:*"]])
+def test_a_server_of_ones_own(client, allow):
+    """Programs that know proxies reach it past the proxy."""
+    m = client.start("p", [PYTHON, "-c", OWN_SERVER], **own(*allow))
+    assert "result" in m, m
+    f = client.finished("p")
+    assert (f.stdout, f.code) == ("200\n200\n", 0), f.stderr
 
 
 BAD = "invalid network proxy config: "

@@ -138,6 +138,40 @@ test_limits(void **state)
 	buf_clear(&b);
 }
 
+/* A command's own server is behind no proxy; a host's loopback that somebody
+ * listed is. */
+static void
+test_own_loopback(void **state)
+{
+	static const struct {
+		const char *json;
+		bool own;
+		const char *text;
+	} lists[] = {
+		{ "{\"allow\":[\"a.example\",\"*.localhost.example\"]}", true,
+		    "localhost,127.0.0.1,::1" },
+		{ "{\"allow\":[\"*:*\"],\"deny\":[\"localhost\"]}", true,
+		    "localhost,127.0.0.1,::1" },
+		{ "{\"allow\":[]}", true, "localhost,127.0.0.1,::1" },
+		{ "{\"allow\":[\"a.example\",\"LocalHost:80\"]}", true, "" },
+		{ "{\"allow\":[\"127.0.0.2:80\"]}", true, "" },
+		{ "{\"allow\":[\"[::1]:80\"]}", true, "" },
+		{ PROXY(",\"allowLocalBinding\":true"), false,
+		    "localhost,127.0.0.1,::1,"
+		    "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16" },
+	};
+	char error[ARGS_ERROR_MAX] = "";
+	struct network_list l;
+
+	for (size_t i = 0; i < nitems(lists); i++) {
+		assert_int_equal(
+		    read_text(lists[i].json, lists[i].own, &l, error), 0);
+		assert_string_equal(
+		    network_list_not_through(&l), lists[i].text);
+		network_list_clear(&l);
+	}
+}
+
 static const char *
 value_of(char *const *envp, const char *name)
 {
@@ -159,7 +193,9 @@ test_variables(void **state)
 		(char *)(uintptr_t) "http_proxy=http://elsewhere",
 		(char *)(uintptr_t) "HTTP_PROXY_X=1",
 		(char *)(uintptr_t) "NO_PROXY=*", NULL };
-	struct proxy_environment proxy = { .port = 1234, .socks = true };
+	struct proxy_environment proxy = {
+		.port = 1234, .socks = true, .not_through = ""
+	};
 	char **e = proxy_environment(before, &proxy);
 	size_t n = 0;
 
@@ -176,12 +212,11 @@ test_variables(void **state)
 	assert_string_equal(value_of(e, "NODE_USE_ENV_PROXY"), "1");
 	free(e);
 	proxy.socks = false;
-	proxy.allow_local = true;
+	proxy.not_through = "localhost,10.0.0.0/8";
 	e = proxy_environment(before, &proxy);
 	assert_string_equal(value_of(e, "ftp_proxy"), "http://127.0.0.1:1234");
-	assert_string_equal(value_of(e, "npm_config_noproxy"),
-	    "localhost,127.0.0.1,::1,10.0.0.0/8,172.16.0.0/12,"
-	    "192.168.0.0/16");
+	assert_string_equal(
+	    value_of(e, "npm_config_noproxy"), "localhost,10.0.0.0/8");
 	free(e);
 }
 
@@ -211,6 +246,7 @@ main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_own_loopback),
 		cmocka_unit_test(test_variables),
 	};
 

@@ -120,6 +120,36 @@ network_list_read(
 	return err;
 }
 
+/* Of a line: a letter and a pattern. */
+static bool
+opens_loopback(const char *line)
+{
+	static const char *const beginnings[] = { "localhost\n",
+		"localhost:", "**.localhost\n", "**.localhost:", "127.", "::1",
+		"[::1]" };
+
+	for (size_t i = 0; i < nitems(beginnings); i++)
+		if (strncasecmp(
+			line + 1, beginnings[i], strlen(beginnings[i])) == 0)
+			return *line != LETTER_DENY;
+	return false;
+}
+
+const char *
+network_list_not_through(const struct network_list *l)
+{
+	/* Those of the peer. */
+	if (l->allow_local)
+		return "localhost,127.0.0.1,::1,"
+		       "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16";
+	/* The text ends with a newline and a NUL. */
+	for (const char *line = l->rules.ptr; *line != '\0';
+	     line = strchr(line, '\n') + 1)
+		if (opens_loopback(line))
+			return "";
+	return "localhost,127.0.0.1,::1";
+}
+
 void
 network_list_put(struct buf *b, char letter, const char *lines)
 {

@@ -40,6 +40,11 @@ int network_list_read(
  */
 void network_list_everything(struct network_list *l, const char *named);
 void network_list_clear(struct network_list *l);
+/*
+ * What a command of the list reaches without the proxy, as NO_PROXY has it: its
+ * own loopback, unless a pattern names the host's. Static.
+ */
+const char *network_list_not_through(const struct network_list *l);
 
 /* Adds patterns, one per line, to the text of a list, with the letter before
  * each (struct netproxy_open). Empty lines are left out. */
