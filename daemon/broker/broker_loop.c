@@ -389,6 +389,15 @@ const struct broker_events broker_events = {
 	.session_ended = requests_session_ended,
 };
 
+/* Whether systemd need not start this unit anew. Root's execd may be another
+ * unit's. */
+static bool
+is_well(const struct broker *m, int64_t now)
+{
+	return broker_health_of_parts(m, now) == NULL &&
+	       (m->options->sessions != NULL || !spawn_is_silent(now));
+}
+
 int
 broker_run(struct broker *m)
 {
@@ -408,8 +417,8 @@ broker_run(struct broker *m)
 		    earlier_ms(finish_drain(m, now), restart_helpers(m, now)));
 		deadline = earlier_ms(deadline, drain_watch(m, now));
 		deadline = earlier_ms(deadline, frontend_watch(m, now));
-		deadline = earlier_ms(deadline,
-		    notify_alive(now, broker_health_of_parts(m, now) == NULL));
+		deadline =
+		    earlier_ms(deadline, notify_alive(now, is_well(m, now)));
 		deadline = earlier_ms(deadline, ctl_expire(m, now));
 		deadline = earlier_ms(deadline, deliver_log(m, now));
 		deadline = earlier_ms(deadline, session_audit_watch(m, now));

@@ -279,7 +279,9 @@ broker_may_leave(void)
 static int
 on_ping(struct broker_event *e)
 {
-	health_audit(e->ping.audit_stopped);
+	if (e->ping.ill > BROKER_ILL_ROOT)
+		return -EBADMSG;
+	health_broker(e->ping.ill);
 	broker_alive();
 	return 0;
 }

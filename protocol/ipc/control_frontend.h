@@ -76,12 +76,18 @@ struct control_drain {
 	uint8_t why; /* enum drain_reason */
 };
 
-/* How much this host can take, for the agent of a proxy. */
-/* Whether the front-end answers, and what it cannot know itself. */
-struct control_ping {
-	bool audit_stopped; /* no session opens: the audit log fails */
+/* Why no session opens, which the front-end cannot know itself. */
+enum broker_ill {
+	BROKER_WELL,
+	BROKER_ILL_AUDIT, /* the audit log cannot be written */
+	BROKER_ILL_ROOT,  /* root's execd does not answer */
 };
 
+struct control_ping {
+	uint8_t ill; /* enum broker_ill */
+};
+
+/* How much this host can take, for the agent of a proxy. */
 struct control_load {
 	uint8_t room_percent; /* 0: no new session; 100: all of its places */
 };
@@ -297,6 +303,7 @@ struct control_metrics {
 	uint8_t verdict; /* enum verdict; if not GRANTED, the rest is zero */
 	uint64_t attached, detached, ending; /* current numbers of sessions */
 	uint64_t kept;	    /* those of them that their clients asked to keep */
+	uint64_t silent;    /* those whose runner does not answer */
 	uint64_t processes; /* current number */
 	uint64_t started;
 	uint64_t exited[METRICS_CAUSES_MAX]; /* by enum end_cause */

@@ -44,9 +44,9 @@ static const struct field metrics_fields[] = {
 	FIELDS(control_metrics, conn, verdict, attached, detached, ending, kept,
 	    processes, started, exited, denied, network_allowed, network_denied,
 	    output_bytes, start_us, start_us_sum, records),
-	FIELDS(control_metrics, records_lost, record_failing, certificate_end,
-	    crl_end, programs, memory_bytes, nidentities, identities,
-	    identities_left_out),
+	FIELDS(control_metrics, silent, records_lost, record_failing,
+	    certificate_end, crl_end, programs, memory_bytes, nidentities,
+	    identities, identities_left_out),
 };
 
 static const struct field alive_fields[] = {
@@ -78,7 +78,7 @@ static const struct control_layout rows[] = {
 	LAYOUT_OF(BROKER_ANS_WATCH, session_fields),
 	LAYOUT(
 	    BROKER_REQ_REFUSED, control_refused, listener, peer, proxy, reason),
-	LAYOUT(BROKER_EV_PING, control_ping, audit_stopped),
+	LAYOUT(BROKER_EV_PING, control_ping, ill),
 	EMPTY(BROKER_EV_IDLE),
 	LAYOUT(BROKER_EV_PROBE, control_probe, conn, number),
 	LAYOUT(BROKER_REQ_PROBED, control_probed, conn, number, result),

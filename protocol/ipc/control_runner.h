@@ -287,7 +287,8 @@ struct control_attach {
 };
 
 /* Asks for a sign of life of a client that was handed over, and answers that
- * there is one. If there is none, the runner lets go of the client instead. */
+ * there is one. If there is none, the runner lets go of the client instead. The
+ * number 0 asks for the runner's own. */
 struct control_runner_probe {
 	uint32_t number;
 };

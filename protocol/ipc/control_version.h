@@ -30,7 +30,8 @@
 #define RUNNER_OLDEST  1
 /* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */
 #define RUNNER_PROBES 4
-/* A runner of an older version gets SANDBOX once, as it began. */
+/* A runner of an older version gets SANDBOX once, as it began, and is not asked
+ * whether it answers (PROBE with the number 0). */
 #define RUNNER_LIMITS 5
 
 #endif

@@ -361,12 +361,17 @@ on_broken(struct channel *ch, int err)
 }
 
 static void
-on_alive(struct channel *ch, uint32_t number)
+report_alive(const struct session *s, uint32_t number)
 {
 	const struct control_runner_probe p = { .number = number };
-	const struct session *s = ch->owner;
 
 	s->report(RUNNER_EVENT_PROBED, &p);
+}
+
+static void
+on_alive(struct channel *ch, uint32_t number)
+{
+	report_alive(ch->owner, number);
 }
 
 void
@@ -374,10 +379,11 @@ session_probe(struct session *s, uint32_t number)
 {
 	struct channel *ch = &s->client.channel;
 
-	if (channel_is_open(ch) && ch->direct != NULL)
-		direct_probe(ch, number);
+	/* The number 0 asks for the runner, any other for its client. */
+	if (number == 0 || (channel_is_open(ch) && ch->direct == NULL))
+		report_alive(s, number);
 	else if (channel_is_open(ch))
-		on_alive(ch, number);
+		direct_probe(ch, number);
 }
 
 static const struct channel_events channel_events = {

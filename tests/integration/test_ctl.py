@@ -96,7 +96,7 @@ def test_sessions_are_shown(audited, user):
     both = {x["id"]: x for x in ctl.sessions()}
     assert set(both) == {c.session_id[:8], idle.session_id[:8]}
     mine, other = both[c.session_id[:8]], both[idle.session_id[:8]]
-    assert set(mine) == set(other) == KEYS
+    assert set(mine) == set(other) == KEYS | {"answers"} and mine["answers"] and other["answers"]
     assert (mine["identity"], mine["user"], mine["state"], mine["commands"], mine["watchers"]) == (
         "a", user.pw_name, "attached", 1, 1)
     assert (other["state"], other["commands"], mine["detachedMs"]) == ("detached", 0, None)

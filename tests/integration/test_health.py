@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: ISC
 """/livez, /healthz and /readyz tell the truth: each program is stopped in turn, and the front-end says so by itself."""
+import contextlib
 import os
 import signal
+import socket
 import time
 
 import pytest
 from conftest import digest, poll
+from execd_client import start_params
+from test_ctl import Ctl
 from test_hangs import BOUND, child
 from test_listeners import get
+from test_metrics import Scraper
 from test_tls import Authority
 
 WELL = (200, "ok\n")
@@ -16,12 +21,12 @@ WELL = (200, "ok\n")
 @pytest.fixture
 def operated(configured, user, directory):
     """An execd with TLS, the operator's listener, and a plain one."""
-    def start():
+    def start(**more):
         base = Authority(directory).issue("server", group=user.pw_gid)
         s = configured(f"[listener tls]\naddress = wss://127.0.0.1:0\ncertificate = {base}.pem\ncertificate-key = {base}.key\n"
                        "[listener plain]\naddress = ws://127.0.0.1:0\n"
                        f"[listener op]\naddress = unix:{directory}/op\noperate = yes\n"
-                       f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('t')}\n")
+                       f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('t')}\nsandbox-allow-unsandboxed = yes\n", **more)
         return s, s.urls[1], f"unix:{directory}/op"
 
     return start
@@ -127,3 +132,80 @@ def test_credentials_wait_for_a_broker_that_hangs_and_nobody_else_does(operated)
     assert s.broker == broker and s.connect(plain, token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
     for sock in waiting + large:
         sock.close()
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_root_that_is_stopped(operated, user):
+    """No session opens then, which a balancer sees; those that there are go on, and a new one is told why."""
+    s, plain, op = operated()
+    c, broker = s.connect(plain, token="t").ready(), s.broker
+    with stopped(s.pid):
+        poll(lambda: get(op, "/healthz") == (503, "root's execd does not answer\n"), 10, "a word about it")
+        assert get(op, "/readyz")[0] == get(plain, "/readyz")[0] == 503 and get(op, "/livez") == WELL
+        assert Ctl(s, user).json("status")["health"] == "root's execd does not answer"
+        assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+        # A spare runner may be there for one.
+        told = [s.connect(plain, token="t").request("initialize", {"clientName": "x"}) for _ in range(2)]
+        assert "Connection timed out" in told[1]["error"]["message"], told
+        assert s.broker == broker
+    poll(lambda: get(op, "/healthz") == WELL and get(plain, "/readyz")[0] == 200, what="health")
+    # That the account could not be asked about holds for ten seconds.
+    poll(lambda: "result" in s.connect(plain, token="t").request("initialize", {"clientName": "x"}), what="a session")
+
+
+STOP = ["/bin/sh", "-c", "kill -STOP $PPID"]
+
+
+@pytest.fixture
+def watchdog():
+    """The socket of systemd, and how often it was told that all is well."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(f"\0execd-test-watchdog-{os.getpid()}")
+        sock.settimeout(20)
+
+        def fed():
+            while sock.recv(4096) != b"WATCHDOG=1":
+                continue
+            return True
+
+        fed.environment = {**os.environ, "NOTIFY_SOCKET": f"@execd-test-watchdog-{os.getpid()}", "WATCHDOG_USEC": "2000000"}
+        yield fed
+
+
+def test_who_stops_his_own_runner_makes_nobody_ill(operated, user, mode, watchdog):
+    """It is shown, and changes nothing: not /livez, not /readyz, not the watchdog, not another session."""
+    s, plain, op = operated(env=watchdog.environment)
+    c, other = (s.connect(plain, token="t").ready() for _ in range(2))
+    ctl, runner = Ctl(s, user), s.runner(c)
+
+    def silent():
+        return {x["id"]: not x["answers"] for x in ctl.sessions()}
+
+    assert not any(silent().values()) and Scraper(op)("execd_silent_runners") == 0
+    if mode == "user":
+        c.post("process/start", start_params("stop", STOP))
+        poll(lambda: "State:\tT" in open(f"/proc/{runner}/status").read(), what="the stop")
+    else:       # It is the first process of its namespace, and its own commands stop it in vain.
+        assert c.run("stop", STOP).code == 0
+        os.kill(runner, signal.SIGSTOP)
+    try:
+        assert silent() == {c.session_id[:8]: True, other.session_id[:8]: False}
+        assert "its runner does not answer" in ctl("list")
+        assert poll(lambda: Scraper(op)("execd_silent_runners"), what="the metric") == 1
+        for _ in range(3):
+            assert watchdog()
+        assert get(op, "/livez") == get(op, "/healthz") == get(op, "/readyz") == WELL
+        assert other.run("x", ["/bin/echo", "in"]).stdout == "in\n"
+        assert s.connect(plain, token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
+    finally:
+        os.kill(runner, signal.SIGCONT)
+    poll(lambda: not any(silent().values()), what="its answer")
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"

@@ -28,6 +28,10 @@
  * anything. */
 #define ANSWER_MS 10000
 
+/* Root's PING comes two seconds after the answer to the last. Root waits up to
+ * 4 s for a disk. */
+#define SILENT_MS 8000
+
 static int channel = -1;
 static int events_fd = -1; /* -1 after spawn_watch() */
 static struct event_source events = { .fd = -1 };
@@ -37,6 +41,7 @@ static int netproxy = -ENOENT;
 static int reload_client = -1;
 static bool past;
 static uint32_t paths;
+static int64_t pinged_ms; /* 0: root's events are not watched */
 
 static void __attribute__((noreturn)) give_up(int err, const char *what)
 {
@@ -242,6 +247,13 @@ take_exited(const struct control_runner_status *s)
 }
 
 static void
+take_ping(void)
+{
+	pinged_ms = now_ms();
+	tell(SPAWN_ALIVE, NULL, 0, NULL, 0);
+}
+
+static void
 take_event(const struct spawn_packet *p, size_t len)
 {
 	const struct control_runner_status *status = (const void *)p->payload;
@@ -249,7 +261,7 @@ take_event(const struct spawn_packet *p, size_t len)
 	if (len < sizeof(p->head))
 		give_up(-EBADMSG, "an event");
 	else if (p->head.type == SPAWN_PING)
-		tell(SPAWN_ALIVE, NULL, 0, NULL, 0);
+		take_ping();
 	else if (p->head.type == SPAWN_LEAVE)
 		broker.on->leave(&broker);
 	else if (p->head.type == SPAWN_EXITED &&
@@ -277,9 +289,25 @@ events_ready(struct event_source *source, uint32_t what)
 		give_up(n < 0 ? (int)n : -EPIPE, "its events");
 }
 
+int64_t
+spawn_silent_at(void)
+{
+	return pinged_ms > 0 ? pinged_ms + SILENT_MS : INT64_MAX;
+}
+
+/* This program may have been stopped itself. Then a PING waits to be read. */
+bool
+spawn_is_silent(int64_t now)
+{
+	struct pollfd heard = { .fd = events.fd, .events = POLLIN };
+
+	return now >= spawn_silent_at() && poll(&heard, 1, 0) == 0;
+}
+
 int
 spawn_watch(void)
 {
+	pinged_ms = now_ms();
 	return event_source_add(
 	    &events, steal_fd(&events_fd), EPOLLIN, events_ready);
 }
@@ -451,6 +479,11 @@ spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
+	/* This broker would end while it waits. */
+	if (spawn_is_silent(now_ms())) {
+		snprintf(step, sizeof(answer.step), "asking root's execd");
+		return -ETIMEDOUT;
+	}
 	tell(SPAWN_START, start, sizeof(*start), NULL, 0);
 	hear(SPAWN_STARTED, &answer, sizeof(answer), fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
@@ -480,6 +513,8 @@ spawn_program(
 	const struct control_program p = { kind, id != NULL ? id->number : 0 };
 	struct control_runner_started answer;
 
+	if (spawn_is_silent(now_ms()))
+		return -ETIMEDOUT;
 	tell(SPAWN_PROGRAM, &p, sizeof(p), &control_fd, 1);
 	hear_one(SPAWN_STARTED, &answer, sizeof(answer));
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;

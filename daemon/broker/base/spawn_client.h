@@ -78,6 +78,12 @@ int spawn_user_list(const struct identity *id);
  * end of everything. Returns 0 or -errno. */
 int spawn_watch(void);
 
+/* Tells whether root's execd does not answer: it has not asked for so long
+ * whether this broker does. spawn_silent_at() returns when that will be so, if
+ * it does not ask before. */
+bool spawn_is_silent(int64_t now);
+int64_t spawn_silent_at(void);
+
 /* The numbers in the names of a session's groups. */
 struct spawn_groups {
 	uint64_t session, identity;

@@ -34,8 +34,10 @@ broker_health_reason(const struct broker *m, int64_t now)
 {
 	const char *ill = broker_health_of_parts(m, now);
 
-	return ill == NULL && m->audit_stopped
-		   ? "the audit log cannot be written"
+	if (ill == NULL && m->audit_stopped)
+		return "the audit log cannot be written";
+	return ill == NULL && spawn_is_silent(now)
+		   ? "root's execd does not answer"
 		   : ill;
 }
 

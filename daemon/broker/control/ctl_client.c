@@ -383,6 +383,7 @@ print_list(const struct json_value *result)
 	for (const struct json_value *s = sessions ? sessions->first : NULL;
 	     s != NULL; s = s->next) {
 		struct slice commands = text_of(s, "commands");
+		const struct json_value *answers = json_get(s, "answers");
 
 		print_column(s, "id", 8);
 		print_column(s, "number", 6);
@@ -395,6 +396,8 @@ print_list(const struct json_value *result)
 		print_memory(s);
 		fputs("  ", stdout);
 		print_text(stdout, text_of(s, "peer"));
+		if (answers != NULL && !answers->boolean)
+			fputs("  its runner does not answer", stdout);
 		putchar('\n');
 	}
 }

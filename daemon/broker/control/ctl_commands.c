@@ -343,7 +343,9 @@ answer_list(struct ctl_request *r, struct json_writer *w)
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
 	TABLE_FOREACH (s, &sessions->by_id, by_id)
 		memcpy(c->ids[c->nids++], s->id, CONTROL_SESSION_ID_MAX);
-	c->state = CTL_LISTING;
+	session_ask_all(r->broker->sessions);
+	c->state = CTL_ASKING;
+	c->deadline_ms = now_ms() + SESSION_ANSWER_MS;
 	json_key_begin(w, "sessions", '[');
 	return 0;
 }
@@ -364,6 +366,8 @@ ctl_list_more(struct broker *m, struct ctl_client *c)
 			continue;
 		json_begin(&w, '{');
 		put_session(&w, s);
+		if (s->runner.version >= RUNNER_LIMITS)
+			json_key_bool(&w, "answers", !session_is_silent(s));
 		json_end(&w, '}');
 	}
 	if (c->at < c->nids)

@@ -19,6 +19,7 @@
 #include "children.h"
 #include "conf.h"
 #include "log_limit.h"
+#include "session_registry.h"
 #include "spawn_client.h"
 
 /*
@@ -339,6 +340,10 @@ ctl_send(struct ctl_client *c)
 {
 	ssize_t n;
 
+	if (c->state == CTL_ASKING) {
+		event_source_set_events(&c->source, 0);
+		return;
+	}
 	if (c->sent == c->out.len && !refill(c)) {
 		client_free(c);
 		return;
@@ -556,6 +561,12 @@ ctl_expire(struct broker *m, int64_t now)
 	}
 	for (c = TAILQ_FIRST(&clients); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
+		if (c->state == CTL_ASKING &&
+		    (m->sessions->owing == 0 || now >= c->deadline_ms)) {
+			c->state = CTL_LISTING;
+			c->deadline_ms = now + CTL_ANSWER_MS;
+			event_source_set_events(&c->source, EPOLLOUT);
+		}
 		if (now >= c->deadline_ms || now >= c->end_ms)
 			client_free(c);
 		else

@@ -34,6 +34,7 @@ struct broker;
 enum ctl_state {
 	CTL_READING,   /* its request is read */
 	CTL_ANSWERING, /* the answer is complete and is sent */
+	CTL_ASKING,    /* runners are asked whether they answer; then */
 	CTL_LISTING,   /* sessions are still added to the answer */
 	CTL_HANDED,    /* the next broker answers */
 };
@@ -47,7 +48,7 @@ struct ctl_client {
 	int64_t end_ms;	     /* of the whole client */
 	struct buf in, out;
 	size_t sent; /* bytes of `out` */
-	/* In the state CTL_LISTING: the ids of the sessions, owned. */
+	/* From the state CTL_ASKING on: the ids of the sessions, owned. */
 	char (*ids)[CONTROL_SESSION_ID_MAX];
 	size_t nids, at;
 };

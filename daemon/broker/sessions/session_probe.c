@@ -70,6 +70,10 @@ session_probe_report(struct session *s, const uint8_t *packet, size_t len)
 
 	if (control_get(packet, len, RUNNER_EVENT_PROBED, &p) < 0)
 		return false;
+	if (p.number == 0) {
+		broker.sessions->owing -= s->runner.asked_ms > 0;
+		s->runner.asked_ms = 0;
+	}
 	/* The answer may come too late. */
 	if (p.number != 0 && p.number == s->probe.number)
 		broker.on->session_probed(&broker, s);
@@ -87,4 +91,30 @@ session_probe_expire(struct broker *m, int64_t now)
 		m->on->session_probed(m, s);
 	}
 	return -1;
+}
+
+/* --- whether runners answer ---------------------------------------------- */
+
+void
+session_ask_all(struct registry *r)
+{
+	const struct control_runner_probe ask = { .number = 0 };
+	struct session *s;
+
+	TABLE_FOREACH (s, &r->by_id, by_id) {
+		if (s->runner.asked_ms > 0 || s->runner.hung_up ||
+		    s->runner.version < RUNNER_LIMITS)
+			continue;
+		s->runner.asked_ms = now_ms();
+		r->owing++;
+		/* One that reads nothing more does not answer either. */
+		session_send_command(s, RUNNER_COMMAND_PROBE, &ask, NULL, 0);
+	}
+}
+
+bool
+session_is_silent(const struct session *s)
+{
+	return s->runner.asked_ms > 0 &&
+	       now_ms() - s->runner.asked_ms >= SESSION_ANSWER_MS;
 }

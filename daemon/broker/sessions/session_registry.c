@@ -145,6 +145,7 @@ destroy(struct registry *r, struct session *s)
 	if (s->ends_ms > 0)
 		TAILQ_REMOVE(&r->limited, s, end_link);
 	session_forget_missing(r, s);
+	r->owing -= s->runner.asked_ms > 0;
 	if (s->state == SESSION_STATE_UNKNOWN)
 		session_adopt_forget(r, s);
 	else if (is_listed(s))

@@ -110,11 +110,12 @@ struct runner {
 	uint32_t version;	     /* of its control channel */
 	struct event_source control; /* its control channel */
 	bool hung_up;		     /* the control channel is at its end */
-	bool adopted;		     /* an earlier broker opened the session */
-	bool audited;		     /* it reports commands */
-	bool crashed;		     /* it ended by a fault of its own */
-	bool failed;		     /* it did not end as it should */
-	uint32_t recordings;	     /* recordings of terminals so far */
+	int64_t asked_ms; /* when it was asked to answer; 0: it has answered */
+	bool adopted;	  /* an earlier broker opened the session */
+	bool audited;	  /* it reports commands */
+	bool crashed;	  /* it ended by a fault of its own */
+	bool failed;	  /* it did not end as it should */
+	uint32_t recordings; /* recordings of terminals so far */
 	struct placeholder_file
 	    /* the list of placeholders that it made on the disk */
 	    *placeholders;
@@ -193,6 +194,7 @@ struct registry {
 	struct session_list limited; /* in order of ends_ms */
 	struct session_list silent;  /* in order of silent_ms */
 	struct session_list probing; /* in order of probe.deadline_ms */
+	size_t owing; /* runners that were asked and have not answered */
 	struct spare spares[SESSION_SPARES_MAX];
 	size_t unknown;		  /* runners that have not answered yet */
 	int64_t unknown_until_ms; /* how long they are waited for */
@@ -445,6 +447,16 @@ bool session_probe_report(struct session *s, const uint8_t *packet, size_t len);
 
 /* Ends probes that got no answer. Returns the next deadline or -1. */
 int64_t session_probe_expire(struct broker *m, int64_t now);
+
+/* Asks each runner that owes no answer whether it answers. This is done when
+ * somebody wants to know, so that nobody wakes the runners of idle sessions.
+ * What does not answer is shown and changes nothing: a client can stop its own
+ * runner. */
+void session_ask_all(struct registry *r);
+
+/* Tells whether the runner was asked so long ago and has not answered. */
+#define SESSION_ANSWER_MS 1000
+bool session_is_silent(const struct session *s);
 
 /* --- session_limit.c ----------------------------------------------------- */
 

@@ -323,9 +323,11 @@ stats_collect(struct broker *m, struct control_metrics *out)
 		out->ending += s->state == SESSION_STATE_LEAVING ||
 			       s->state == SESSION_STATE_TERMINATING;
 		out->processes += s->commands.running;
+		out->silent += session_is_silent(s);
 		if (out->programs[PROGRAM_RUNNER] < RUNNERS_READ_MAX)
 			add_program(out, PROGRAM_RUNNER, s->runner.pid);
 	}
+	session_ask_all(m->sessions); /* for the next reading */
 	identity_usage_collect(m, out);
 	seen = out->programs[PROGRAM_RUNNER];
 	if (seen > 0 && seen < all) {

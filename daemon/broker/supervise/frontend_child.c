@@ -367,7 +367,11 @@ judge_missing(struct frontend *f, int64_t now, int64_t deadline_ms)
 int64_t
 frontend_watch(struct broker *m, int64_t now)
 {
-	struct control_ping ping = { .audit_stopped = m->audit_stopped };
+	struct control_ping ping = {
+		.ill = m->audit_stopped	      ? BROKER_ILL_AUDIT
+		       : spawn_is_silent(now) ? BROKER_ILL_ROOT
+					      : BROKER_WELL,
+	};
 	struct frontend *f = m->frontend;
 
 	if (f->pid <= 0 || f->control.fd < 0 || m->stopping)
@@ -376,8 +380,11 @@ frontend_watch(struct broker *m, int64_t now)
 		f->answer_ms = f->started_ms + READY_MS;
 	if (f->answer_ms > 0)
 		return judge_missing(f, now, f->answer_ms);
-	if (now < f->ping_ms)
-		return f->ping_ms;
+	if (now < f->ping_ms && ping.ill == f->told_ill)
+		return ping.ill == BROKER_WELL && spawn_silent_at() < f->ping_ms
+			   ? spawn_silent_at()
+			   : f->ping_ms;
+	f->told_ill = ping.ill;
 	f->answer_ms = now + ANSWER_MS;
 	frontend_send(f, BROKER_EV_PING, &ping, -1);
 	return f->answer_ms;

@@ -43,6 +43,7 @@ struct frontend {
 	int64_t restart_ms;   /* DOWN: not started before this */
 	unsigned failures;    /* ends before READY in a row */
 	int64_t ping_ms;      /* SERVING: when the next PING is sent */
+	uint8_t told_ill;     /* enum broker_ill of the last one */
 	int64_t answer_ms;    /* when it must have answered; 0: it has */
 	uint8_t room_percent; /* what it was told, or FRONTEND_ROOM_UNTOLD */
 };

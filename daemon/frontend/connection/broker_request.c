@@ -266,7 +266,7 @@ broker_done(void)
 #define HELPERS_ASKED_MS 3000
 
 static int64_t heard_ms;
-static bool audit_stopped;
+static uint8_t broker_ill;
 
 void
 health_heard(void)
@@ -275,9 +275,9 @@ health_heard(void)
 }
 
 void
-health_audit(bool stopped)
+health_broker(uint8_t ill)
 {
-	audit_stopped = stopped;
+	broker_ill = ill;
 }
 
 int64_t
@@ -314,8 +314,10 @@ health_reason(void)
 	 * sent meanwhile are read in this turn, before the next request. */
 	if (health_silent_ms() > BROKER_SILENT_MS)
 		return "the broker does not answer\n";
-	if (audit_stopped)
+	if (broker_ill == BROKER_ILL_AUDIT)
 		return "the audit log cannot be written\n";
+	if (broker_ill == BROKER_ILL_ROOT)
+		return "root's execd does not answer\n";
 	return helper_reason();
 }
 

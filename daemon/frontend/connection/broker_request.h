@@ -59,8 +59,8 @@ int64_t health_silent_ms(void);
 /* Starts asking the helpers regularly whether they answer. */
 void health_watch(void);
 
-/* The broker says whether the audit log lets sessions open. */
-void health_audit(bool stopped);
+/* The broker says why no session opens, enum broker_ill. */
+void health_broker(uint8_t ill);
 
 /* Returns what is wrong, as a line with its newline, or NULL if all is well. */
 const char *health_reason(void);

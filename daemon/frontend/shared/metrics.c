@@ -175,6 +175,10 @@ static const struct series families[] = {
 	FAMILY("kept_sessions",
 	    "Sessions that are kept for longer without a client.", "gauge", "",
 	    kept),
+	FAMILY("silent_runners",
+	    "Sessions whose runner had not answered when it was asked, at an "
+	    "earlier reading.",
+	    "gauge", "", silent),
 	FAMILY("processes", "Commands that run now.", "gauge", "", processes),
 	FAMILY("processes_started_total", "Commands that were started.",
 	    "counter", "", started),
