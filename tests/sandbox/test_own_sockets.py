@@ -192,6 +192,27 @@ for family in (socket.AF_UNIX, socket.AF_INET):
 """), timeout=60).splitlines() == ["EINTR", "EINTR", "True", "True", "True", "True", "True", "0", "0", "-"] * 2
 
 
+def test_who_waits_hears_no_signal_of_the_first_thread(shell):
+    """A signal of a process is its first thread's, also while that one cannot take it. The proxy looks for signals all the
+    time in which another call waits for its end."""
+    clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    assert shell(python(FULL + f"clone = {clone}" + """
+for number in (signal.SIGUSR1, signal.SIGSTOP):
+    s, filled = full(socket.AF_UNIX); a = address(s); me = os.getpid(); r, w = os.pipe()
+    t = threading.Thread(target=lambda: print(blocking(socket.socket(socket.AF_UNIX), a), flush=True)); t.start(); await_waiting(me)
+    if os.fork() == 0:
+        while open(f"/proc/{me}/task/{me}/syscall").read().split()[0] != str(clone): time.sleep(0.01)
+        os.kill(me, number)
+        c = socket.socket(socket.AF_UNIX); c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("=qq", 0, 300000))
+        print(blocking(c, a), flush=True); os.kill(me, signal.SIGCONT); os.write(w, b"x"); os._exit(0)
+    if libc.syscall(clone, 0x4000 | signal.SIGCHLD, 0, 0, 0, 0) == 0:   # CLONE_VFORK: until the child ends, only death is heard
+        os.read(r, 1); os._exit(0)
+    for c in filled: c.close()
+    threading.Thread(target=lambda s: [s.accept() for _ in range(99)], args=(s,), daemon=True).start()
+    t.join(); os.unlink("full"); os.wait(); os.wait()
+"""), timeout=60) == "EAGAIN\n0\nEAGAIN\n0\n"
+
+
 def test_who_waits_is_told_when_its_time_is_over(shell):
     """SO_SNDTIMEO, as the kernel answers it."""
     assert shell(python(FULL + """
@@ -213,7 +234,7 @@ for family in (socket.AF_INET, socket.AF_UNIX):
     def accept(s):
         while True: s.accept()
     threading.Thread(target=accept, args=(s,), daemon=True).start()
-    for t in threads: t.join(90)
+    for t in threads: t.join()
     print(len(done))
 """), timeout=100) == "300\n300\n"
 

@@ -65,30 +65,37 @@ is_told(bool first, long threads, uint64_t own, uint64_t shared)
 	return own != 0 || (first && shared != 0);
 }
 
-/* Each thread of a process that is stopped was told so. */
-static bool
-is_stopped(pid_t process)
+/* What the first thread leaves to the others. It may be slow to take the rest,
+ * and the end of another thread's call would be for nobody. */
+static uint64_t
+left_by(const struct call_proxy_status *first)
 {
-	struct call_proxy_status s;
-
-	return call_proxy_status_read(&s, process) == 0 &&
-	       strstr(s.text, "\nState:\tT") != NULL;
+	return strstr(first->text, "\nState:\tZ") != NULL
+		   ? UINT64_MAX
+		   : call_proxy_status_get(first, "\nSigBlk:", 16) |
+			 BIT(SIGCHLD);
 }
 
 int
 call_signals_interrupt(pid_t pid, pid_t process, bool timed)
 {
-	struct call_proxy_status s;
+	struct call_proxy_status s, f;
 	bool first = pid == process;
 	uint64_t own, shared, blocked;
 
-	if (call_proxy_status_read(&s, pid) < 0)
+	if (call_proxy_status_read(&s, pid) < 0 ||
+	    (!first && call_proxy_status_read(&f, process) < 0))
 		return 0;
 	blocked = call_proxy_status_get(&s, "\nSigBlk:", 16);
 	own = call_proxy_status_get(&s, "\nSigPnd:", 16) & ~blocked;
 	shared = call_proxy_status_get(&s, "\nShdPnd:", 16) & ~blocked;
+	if (!first)
+		shared &= left_by(&f);
+	/* Each thread of a process that is stopped was told so. */
 	if ((own | shared) == 0)
-		return first || !is_stopped(process) ? 0 : -ERESTARTSYS;
+		return !first && strstr(f.text, "\nState:\tT") != NULL
+			   ? -ERESTARTSYS
+			   : 0;
 	return !timed && is_told(first,
 			     (long)call_proxy_status_get(&s, "\nThreads:", 10),
 			     own, shared)
