@@ -19,7 +19,7 @@ import time
 import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from execd_client import TIMEOUT as PATIENCE_S, Stdio, WebSocket  # noqa: E402
+from execd_client import TIMEOUT as PATIENCE_S, Stdio, WebSocket, patience  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("EXECD_BUILD", "build")).resolve()
 EXECD = BUILD / "daemon/root/execd"
@@ -385,7 +385,7 @@ def directory():
 
 def poll(probe, timeout=PATIENCE_S, what="a condition"):
     """For what has no event: a pid that goes, a file that comes."""
-    end, pause_s = time.monotonic() + timeout, 0.01
+    end, pause_s = time.monotonic() + patience(timeout), 0.01
     while not (value := probe()):
         assert time.monotonic() < end, f"no {what} within {timeout} s"
         time.sleep(pause_s)

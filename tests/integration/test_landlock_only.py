@@ -7,9 +7,9 @@ import signal
 
 import pytest
 from conftest import ROOT, is_alive, poll
-from landlock_only import PROBES, bare, layers, numbered, policy, probe, run, uri, where  # noqa: F401
+from landlock_only import PROBES, abi_3, bare, layers, numbered, policy, probe, run, uri, where  # noqa: F401
 
-pytestmark = numbered
+pytestmark = [numbered, abi_3]
 
 WRITES = PROBES + r"""
 out, own = sys.argv[1], sys.argv[2]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from conftest import EXECD, as_user
-from landlock_only import KEYS, REFUSED, WITHOUT, bare, numbered, policy, run, uri, where  # noqa: F401
+from landlock_only import KEYS, REFUSED, WITHOUT, abi_3, bare, numbered, policy, run, uri, where  # noqa: F401
 
 pytestmark = numbered
 
@@ -23,6 +23,7 @@ def test_without_the_key_it_is_refused_as_before(bare, where):
     assert "landlock-only" not in c.server.log
 
 
+@abi_3
 def test_with_the_key_it_works_and_is_told(bare, where):
     c = bare(unshare="masked")
     sandbox = policy((where / "work", "write"))
@@ -46,6 +47,7 @@ def test_a_policy_that_needs_a_view_is_refused_with_both_reasons(bare, where):
     c.server.wait_log(f"sandbox: landlock-only: the policy denies reading {where}/out/file")
 
 
+@abi_3
 def test_whoever_requires_every_layer_first_does_not_take_it_from_others(bare, where):
     """One plan is one sandbox: the first to ask must not leave one that can start nothing."""
     c = bare(KEYS + "compat-launch-config = yes\n", unshare="masked")
@@ -57,6 +59,7 @@ def test_whoever_requires_every_layer_first_does_not_take_it_from_others(bare, w
         assert run(c, "true", where, policy()).code == 0
 
 
+@abi_3
 def test_what_doctor_says(user, where):
     argv = as_user(user, [sys.executable, "-c", WITHOUT, "", "masked", str(EXECD), "doctor"])
     r = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd="/")

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from conftest import EXECD, ROOT, as_user, poll
-from landlock_only import KEYS, REFUSED, WITHOUT, bare, entry, layers, numbered, policy, run, uri, where  # noqa: F401
+from landlock_only import KEYS, REFUSED, WITHOUT, abi_3, bare, entry, layers, numbered, policy, run, uri, where  # noqa: F401
 
 pytestmark = numbered
 
@@ -55,6 +55,7 @@ def test_the_default_workspace_policy(bare, where):
     assert os.listdir(where / "work") == [], "no placeholder was made"
 
 
+@abi_3
 def test_only_who_asks_for_it(bare, where):
     for keys in (KEYS.replace("landlock-only = yes\n", ""), KEYS.replace("landlock-only = yes", "landlock-only = no")):
         c = bare(keys)
@@ -66,6 +67,7 @@ def test_only_who_asks_for_it(bare, where):
     assert run(c, "true", where, policy()).code == 0, "an identity's own key comes before"
 
 
+@abi_3
 def test_whoever_requires_everything(bare, where):
     c = bare(KEYS + "mode = require\n")
     m = c.start("a", ["/bin/true"], cwd=uri(where), env={}, sandbox=policy())
@@ -87,6 +89,7 @@ ERRNO = {"EPERM": 1, "EAGAIN": 11, "ENOMEM": 12, "EACCES": 13, "EINVAL": 22, "EN
          "EOPNOTSUPP": 95}
 
 
+@abi_3
 @pytest.mark.parametrize("error", ["EPERM", "EACCES", "EINVAL", "ENOSPC", "ENOSYS", "EUSERS"])
 def test_ways_to_have_no_user_namespaces(bare, where, error):
     c = bare(unshare=str(ERRNO[error]))
@@ -161,6 +164,7 @@ def test_an_older_landlock_is_not_enough(bare, where, abi):
     c.server.wait_log(f"sandbox: landlock-only: Landlock ABI {abi}, at least 3 is needed")
 
 
+@abi_3
 @traced
 @pytest.mark.parametrize("call", STEPS)
 def test_every_step_or_none(bare, where, call):
@@ -182,6 +186,7 @@ def test_with_user_namespaces_nothing_is_weaker(configured, sandboxes, user, whe
     assert "landlock-only" not in s.log
 
 
+@abi_3
 def test_the_audit_log_says_so(bare, where, user):
     log = where / "audit"
     c = bare(KEYS + f"[audit]\nfile = {log}\n")
@@ -193,6 +198,7 @@ def test_the_audit_log_says_so(bare, where, user):
         (True, True, {"fileSystem": "restricted", "network": "restricted"}), (False, False, None)]
 
 
+@abi_3
 def test_the_doctor_knows(user, where):
     def doctor(landlock):
         argv = [sys.executable, "-c", WITHOUT, landlock, "", str(EXECD), "doctor"]

@@ -228,9 +228,11 @@ def test_devices_of_a_sandbox_that_writes_everywhere(sandbox, session, tree, use
 def test_the_host_is_not_there(sandbox, tree):
     shell = sandbox(workspace_write(tree / "w"))
     assert shell("ls /run; ls /sys/fs/cgroup; ls /sys/kernel/debug") == ""
-    for script in ("mount -t tmpfs none /mnt", "unshare -U true", "mknod x/d c 1 3", "chroot / true", "kill -9 1"):
+    for script in ("mount -t tmpfs none /mnt", "unshare -U true", "mknod x/d c 1 3", "chroot / true"):
         r = shell.run(script)
         assert r.code != 0, script
+    # An error only with Landlock ABI 6: the kernel says that the signal was sent, and drops it.
+    assert shell("kill -9 1 2>/dev/null; echo alive") == "alive\n"
     assert shell("cat /proc/self/status | grep -E '^(Cap|NoNewPrivs|Seccomp:)'").split() == \
         [w for n in ("Inh", "Prm", "Eff", "Bnd", "Amb") for w in (f"Cap{n}:", "0" * 16)] + \
         ["NoNewPrivs:", "1", "Seccomp:", "2"]
