@@ -59,7 +59,7 @@ size_t path_map_room(const struct path_map *m, size_t len);
 int path_map_in(const struct path_map *m, struct slice text, char *out,
     bool *elsewhere, char *why);
 
-/* Does the same for a pattern (path_glob.h) of a client of this map; a pattern
+/* Does the same for a pattern (path_glob.c) of a client of this map; a pattern
  * above a root is -EXDEV. Backslashes are separators. A pattern without a drive
  * letter is only rewritten. */
 int path_map_pattern(

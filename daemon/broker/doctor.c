@@ -28,7 +28,6 @@
 #include "cgroup.h"
 #include "control.h"
 #include "ctl_socket.h"
-#include "doctor_groups.h"
 #include "doctor_programs.h"
 #include "exit_code.h"
 #include "frame.h"

@@ -3,7 +3,7 @@
  * What doctor says of control groups: of those that the sessions of a running
  * execd have, or of those that it can make itself.
  */
-#include "doctor_groups.h"
+#include "broker_main.h"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -10,7 +10,6 @@
 #include "discover.h"
 #include "files.h"
 #include "path_uri.h"
-#include "skill.h"
 #include "utf8.h"
 
 /*

@@ -4,7 +4,7 @@
  * is written there by hand is not quite YAML: what has a colon in it, or begins
  * like a list, is read again as if it were quoted.
  */
-#include "skill.h"
+#include "discover.h"
 
 #include "base.h"
 #include "yaml_tree.h"

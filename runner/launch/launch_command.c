@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* The outer launcher, which runs as the user who called it. */
-#include "launch_command.h"
 
 #include "frames.h"
 #include "launch_start.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 /* The inner launcher, which is the sandbox user. */
-#include "launch_frames.h"
 
 #include <stdio.h>
 #include <wchar.h>

@@ -60,4 +60,25 @@ void launch_inner_start(const struct launch_options *o);
  * LAUNCH_FAILED if it did not end by itself. */
 DWORD launch_inner_finish(void);
 
+/* --- launch_command.c --------------------------------------------------- */
+
+/* The outer launcher: the caller's standard handles on one side, frames of the
+ * inner launcher on the other. Both functions return the exit status. */
+
+/* Runs the command of the options. */
+unsigned launch_command(
+    const struct launch_options *o, const char *const *environment);
+
+/* Passes frames on as they are. */
+unsigned launch_relay(void);
+
+/* --- launch_frames.c ---------------------------------------------------- */
+
+/* The inner launcher: frames on standard handles, and a runner for each
+ * spawn_request, one after the other. */
+
+/* Serves until the input ends. Returns LAUNCH_SERVED, or one more if that ended
+ * a command. The options must stay valid. */
+unsigned launch_frames_serve(const struct launch_options *o);
+
 #endif

@@ -9,8 +9,6 @@
 #include "base.h"
 #include "config.h"
 #include "frames.h"
-#include "launch_command.h"
-#include "launch_frames.h"
 #include "launch_start.h"
 #include "wide_text.h"
 

@@ -40,4 +40,9 @@ void host_timer(
 /* Tells whether the parent was told everything, or can be told no more. */
 bool parent_is_drained(void);
 
+/* --- parent_windows.c --------------------------------------------------- */
+
+/* The handles stay open until the program ends. Called once, at first. */
+void parent_windows_at(HANDLE in, HANDLE out);
+
 #endif

@@ -11,8 +11,7 @@
 #include "config.h"
 #include "dialect_frames.h"
 #include "host_windows.h"
-#include "parent_windows.h"
-#include "pipe_client.h"
+#include "pipe_end.h"
 
 static const char usage_text[] =
     "usage: execd-runner [--network-is-blocked] --stdio\n"

@@ -3,7 +3,6 @@
  * The parent on Windows: frames over two handles that block. One thread reads,
  * one frame at a time; another writes what is composed.
  */
-#include "parent_windows.h"
 
 #include "base.h"
 #include "buf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "pipe_client.h"
+#include "pipe_end.h"
 
 #include "log.h"
 

@@ -28,4 +28,16 @@ enum frame_end { FRAME_WHOLE, FRAME_NONE, FRAME_CUT, FRAME_EMPTY, FRAME_LONG };
 enum frame_end pipe_end_read_frame(
     const struct pipe_end *p, char **text, size_t *len);
 
+/* --- as a child --------------------------------------------------------- */
+
+/* The two named pipes of a parent, opened by its child. */
+
+/*
+ * Opens the pipe that the child reads and the one that it writes. If `maker` is
+ * not NULL, that process must have made both. A failure is logged and ends the
+ * program. The handles are open until then.
+ */
+void pipe_client_open(const WCHAR *in, const WCHAR *out, const ULONG *maker,
+    HANDLE *reads, HANDLE *writes);
+
 #endif

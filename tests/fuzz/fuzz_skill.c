@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "discover.h"
-#include "skill.h"
 #include "yaml_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "path_glob.h"
+#include "resolve_parts.h"
 #include "util.h"
 
 /* The path is relative to the base; "yes" in any alternative counts. */

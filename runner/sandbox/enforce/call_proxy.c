@@ -492,7 +492,7 @@ is_missing(int err)
 	return err == EINVAL || err == ENOSYS || err == EBUSY;
 }
 
-/* Before Linux 5.19 a signal ends a wait for the proxy (call_signals.h). */
+/* Before Linux 5.19 a signal ends a wait for the proxy (call_signals.c). */
 static int
 load_listener(const struct sock_filter *code, size_t n)
 {

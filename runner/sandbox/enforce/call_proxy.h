@@ -43,7 +43,7 @@ enum {
 /* What the proxy is to do, and what it needs for that. Nothing is owned. */
 struct call_proxy_means {
 	int proc;    /* a /proc that shows the commands; -1: no proxy */
-	int diag;    /* lists UNIX sockets (own_sockets.h), or -1 */
+	int diag;    /* lists UNIX sockets (own_sockets.c), or -1 */
 	int route;   /* guards execd's ports (own_ports.h), or -1 */
 	int ruleset; /* Landlock for paths that are bound, or -1 */
 	bool bind;   /* bind(2) is handed over */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Signals that are pending for a command, and answers that it may not have
  * heard. */
-#include "call_signals.h"
+#include "socket_calls.h"
 
 #include <signal.h>
 

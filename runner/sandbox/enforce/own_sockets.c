@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "own_sockets.h"
+#include "socket_calls.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

@@ -20,13 +20,11 @@
 
 #include "base.h"
 #include "call_proxy.h"
-#include "call_signals.h"
 #include "clone_into.h"
 #include "command_filter.h"
 #include "descriptors.h"
 #include "heap.h"
 #include "own_ports.h"
-#include "own_sockets.h"
 
 /* Not in the headers of Debian 12. */
 #ifndef SO_NETNS_COOKIE

@@ -4,7 +4,7 @@
  * A6). Syntax and error texts follow the peer's matcher with a literal
  * separator.
  */
-#include "path_glob.h"
+#include "resolve_parts.h"
 
 #include "base.h"
 
