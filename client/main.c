@@ -42,7 +42,8 @@ main(int argc, char **argv)
 	crypto_memory_init();
 	/* Writing to a closed pipe must fail with EPIPE, which is reported. */
 	signal(SIGPIPE, SIG_IGN);
-	code = options_parse(&parsed, argc, argv);
+	code = options_parse(
+	    &parsed, execctl_options, execctl_commands, argc, argv);
 	if (code == 0 && parsed.command != NULL) {
 		execctl_init(&ctl, &parsed);
 		code = parsed.command->run(&ctl);

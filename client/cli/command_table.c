@@ -5,7 +5,7 @@
 #include "cmd.h"
 #include "stdio_relay.h"
 
-const struct option_row global_options[] = {
+const struct option_row execctl_options[] = {
 	{ "url", 'u', "URL",
 	    "the server: ws://, wss://, unix:PATH, stdio:COMMAND or ask:COMMAND" },
 	{ "environment", 'e', "NAME", "the server of that name" },
@@ -33,7 +33,7 @@ const struct option_row global_options[] = {
 	{ 0 },
 };
 
-const struct command commands[] = {
+const struct command execctl_commands[] = {
 	{ "run", "COMMAND [ARGUMENT...]", "Run a command", cmd_run, run_options,
 	    1, -1, true, COMPLETES_COMMAND },
 	{ "shell", "", "Start a login shell on a terminal", cmd_shell,

@@ -40,12 +40,12 @@ check_pair(const struct option_row *a, const struct option_row *b)
 static void
 test_tables(void **state)
 {
-	check_table(global_options);
-	check_pair(global_options, global_options);
-	for (const struct command *c = commands; c->name != NULL; c++) {
+	check_table(execctl_options);
+	check_pair(execctl_options, execctl_options);
+	for (const struct command *c = execctl_commands; c->name != NULL; c++) {
 		check_table(c->options);
 		check_pair(c->options, c->options);
-		check_pair(c->options, global_options);
+		check_pair(c->options, execctl_options);
 		assert_non_null(c->run);
 		assert_true(c->max_arguments < 0 ||
 			    c->max_arguments >= c->min_arguments);
@@ -60,7 +60,8 @@ parse(struct parsed *p, const char **argv)
 
 	while (argv[argc] != NULL)
 		argc++;
-	return options_parse(p, argc, (char **)(uintptr_t)argv);
+	return options_parse(p, execctl_options, execctl_commands, argc,
+	    (char **)(uintptr_t)argv);
 }
 
 static void

@@ -7,6 +7,9 @@
 #include "config.h"
 #include "execctl.h"
 
+static const struct option_row *global_options;
+static const struct command *commands;
+
 #define ROWS_MAX  64
 #define VALUE_ROW 256 /* getopt_long's value of row 0 */
 
@@ -113,12 +116,15 @@ wants_no_command(struct parsed *p)
 }
 
 int
-options_parse(struct parsed *p, int argc, char **argv)
+options_parse(struct parsed *p, const struct option_row *options,
+    const struct command *all, int argc, char **argv)
 {
 	struct rows before = { .letters = "+" }, behind = { 0 };
 	int at;
 
 	*p = (struct parsed){ 0 };
+	global_options = options;
+	commands = all;
 	add_rows(&before, global_options);
 	at = take_options(p, &before, argc, argv);
 	if (at < 0)

@@ -32,8 +32,9 @@ struct command {
 	enum completes completes;
 };
 
-extern const struct option_row global_options[];
-extern const struct command commands[]; /* command_table.c */
+/* command_table.c */
+extern const struct option_row execctl_options[]; /* of every command */
+extern const struct command execctl_commands[];
 
 /* The parsed command line. The strings point into argv. */
 struct parsed {
@@ -47,9 +48,11 @@ struct parsed {
 	int narguments;
 };
 
-/* Parses the command line. Returns 0, or an exit status after a message on
- * stderr. p->command is NULL after --help and --version. */
-int options_parse(struct parsed *p, int argc, char **argv);
+/* Parses the command line by these tables, which stay valid. Returns 0, or an
+ * exit status after a message on stderr. p->command is NULL after --help and
+ * --version. */
+int options_parse(struct parsed *p, const struct option_row *options,
+    const struct command *all, int argc, char **argv);
 void options_clear(struct parsed *p);
 
 /* Returns the last value of an option, "" if it takes no value, or NULL if it

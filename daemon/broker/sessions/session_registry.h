@@ -320,10 +320,7 @@ void session_control_ready(struct event_source *source, uint32_t events);
 /* Takes one report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
 
-/* For session_registry.c. session_send_command() sends a command to its runner.
- * session_take_reports() reads what the runner has reported. */
-int session_send_command(struct session *s, enum control_type type,
-    const void *payload, const int *fds, size_t nfds);
+/* Reads what the runner has reported. */
 void session_take_reports(struct session *s);
 
 /* Tells the runner to end its processes and itself, and kills it later. The
@@ -353,7 +350,12 @@ void session_ended_note(const struct session *s);
 const char *session_ended_reason(
     const struct identity *identity, const char *id);
 
-/* --- session_events.c --------------------------------------------------- */
+/* --- session_send.c ----------------------------------------------------- */
+
+/* Sends a command to the session's runner, and kills the runner if that
+ * fails. */
+int session_send_command(struct session *s, enum control_type type,
+    const void *payload, const int *fds, size_t nfds);
 
 /*
  * Several commands to a runner in one packet, so that it wakes only once.
