@@ -283,9 +283,9 @@ typedef void params_fn(struct args *a, union method_params *p);
 int params_decode(params_fn *params, struct rpc_message *m,
     union method_params *p, char *error);
 
-#define METHOD(name, wire, family, when)     params_fn params_##name;
-#define FILE_METHOD(name, wire, family, use) params_fn params_##name;
-#define HTTP_METHOD(name, wire)		     params_fn params_##name;
+#define METHOD(name, wire, family, when, repeat)     params_fn params_##name;
+#define FILE_METHOD(name, wire, family, use, repeat) params_fn params_##name;
+#define HTTP_METHOD(name, wire)			     params_fn params_##name;
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD

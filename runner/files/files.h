@@ -25,8 +25,8 @@ int files_run(struct event_base *base, bool in_sandbox);
 /* Acts on decoded parameters and answers. The return value is ignored. */
 typedef int file_fn(struct request *r, const struct fs_params *p);
 
-#define METHOD(name, wire, family, when)
-#define FILE_METHOD(name, wire, family, use) file_fn file_##name;
+#define METHOD(name, wire, family, when, repeat)
+#define FILE_METHOD(name, wire, family, use, repeat) file_fn file_##name;
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #undef METHOD

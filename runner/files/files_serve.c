@@ -20,8 +20,8 @@ static const struct file_method {
 	params_fn *params;
 	file_fn *act;
 } file_methods[] = {
-#define METHOD(name, wire, family, when)
-#define FILE_METHOD(name, wire, family, use)                                   \
+#define METHOD(name, wire, family, when, repeat)
+#define FILE_METHOD(name, wire, family, use, repeat)                           \
 	{ wire, params_##name, file_##name },
 #define HTTP_METHOD(name, wire)
 #include "methods.def"

@@ -15,9 +15,9 @@
 #include "slow_paths.h"
 
 const struct rpc_method rpc_methods[] = {
-#define METHOD(name, wire, family, when)                                       \
+#define METHOD(name, wire, family, when, repeat)                               \
 	{ wire, FAMILY_##family, when, params_##name, method_##name, 0 },
-#define FILE_METHOD(name, wire, family, use)                                   \
+#define FILE_METHOD(name, wire, family, use, repeat)                           \
 	{ wire, FAMILY_##family, SESSION_READY, params_##name, NULL,           \
 		HELPER_FILES, FILE_##use },
 #define HTTP_METHOD(name, wire)                                                \

@@ -19,8 +19,8 @@ extern const size_t rpc_methods_count;
 /* Finds a method by its name in the protocol. NULL: unknown. */
 const struct rpc_method *rpc_method_find(struct slice name);
 
-#define METHOD(name, wire, family, when) method_fn method_##name;
-#define FILE_METHOD(name, wire, family, use)
+#define METHOD(name, wire, family, when, repeat) method_fn method_##name;
+#define FILE_METHOD(name, wire, family, use, repeat)
 #define HTTP_METHOD(name, wire)
 #include "methods.def"
 #include "queue.h"

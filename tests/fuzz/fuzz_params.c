@@ -13,9 +13,10 @@ static const struct method {
 	params_fn *decode;
 	bool files;
 } methods[] = {
-#define METHOD(name, wire, family, when)     { wire, params_##name, false },
-#define FILE_METHOD(name, wire, family, use) { wire, params_##name, true },
-#define HTTP_METHOD(name, wire)		     { wire, params_##name, false },
+#define METHOD(name, wire, family, when, repeat) { wire, params_##name, false },
+#define FILE_METHOD(name, wire, family, use, repeat)                           \
+	{ wire, params_##name, true },
+#define HTTP_METHOD(name, wire) { wire, params_##name, false },
 #include "methods.def"
 #undef METHOD
 #undef FILE_METHOD

@@ -16,9 +16,9 @@ static const struct method_row {
 	params_fn *decode;
 	enum method_family family;
 } methods[] = {
-#define METHOD(name, wire, family, when)                                       \
+#define METHOD(name, wire, family, when, repeat)                               \
 	{ wire, params_##name, FAMILY_##family },
-#define FILE_METHOD(name, wire, family, use)                                   \
+#define FILE_METHOD(name, wire, family, use, repeat)                           \
 	{ wire, params_##name, FAMILY_##family },
 #define HTTP_METHOD(name, wire) { wire, params_##name, FAMILY_HTTP },
 #include "methods.def"

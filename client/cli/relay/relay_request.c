@@ -201,16 +201,18 @@ relay_forget_processes(struct relay *r)
 		forget(TAILQ_FIRST(&r->processes));
 }
 
-/* These requests are sent again when their answer was lost, because doing them
- * twice has the effect of doing them once. The writeId protects process/write.
- * An open file ends with its connection, so fs/open leaves nothing behind. */
-static const char *const repeatable[] = { "environment/info",
-	"environment/status", "environmentConfig/read",
-	"capabilities/discoverV2", "capabilityRoots/discoverV1", "process/read",
-	"process/write", "process/terminate", "process/closeStdin",
-	"process/resize", "process/wait", "process/snapshot", "fs/readFile",
-	"fs/open", "fs/readBlock", "fs/writeFile", "fs/getMetadata",
-	"fs/canonicalize", "fs/readDirectory", "fs/walk", "fs/watchMissing" };
+/* The methods whose requests are sent again when their answer was lost. */
+static const char *const repeatable[] = {
+#define AGAIN(wire) wire,
+#define ONCE(wire)
+#define METHOD(name, wire, family, when, repeat)     repeat(wire)
+#define FILE_METHOD(name, wire, family, use, repeat) repeat(wire)
+#define HTTP_METHOD(name, wire)
+#include "methods.def"
+#undef METHOD
+#undef FILE_METHOD
+#undef HTTP_METHOD
+};
 
 struct relay_stream {
 	TAILQ_ENTRY(relay_stream) link; /* relay.streams */

@@ -307,9 +307,9 @@ struct early_method {
 };
 
 static const struct early_method early_methods[] = {
-#define METHOD(name, wire, family, when)                                       \
+#define METHOD(name, wire, family, when, repeat)                               \
 	{ wire, FAMILY_##family, params_##name },
-#define FILE_METHOD(name, wire, family, use)                                   \
+#define FILE_METHOD(name, wire, family, use, repeat)                           \
 	{ wire, FAMILY_##family, params_##name },
 #define HTTP_METHOD(name, wire) { wire, FAMILY_HTTP, params_##name },
 #include "methods.def"
