@@ -2,12 +2,12 @@
 /*
  * message: members wherever they stand, and what is no object refused.
  */
+#include "base.h"
+#include "message.h"
+
 #include <setjmp.h>
 
 #include <cmocka.h>
-
-#include "base.h"
-#include "message.h"
 
 static void
 scan(struct message *m, const char *text)
