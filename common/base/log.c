@@ -24,7 +24,8 @@ const char log_version[] __attribute__((used)) = LOG_VERSION EXECD_VERSION;
 static const char *log_program = "execd";
 static char log_label[48];
 static enum log_level log_max = LOG_LEVEL_INFO;
-/* each line begins with "<6>" or similar, for the journal */
+/* each line begins with "<6>" or similar, for the journal or for root's execd
+ */
 static bool log_prefix;
 static void (*log_copy)(const char *line, size_t len);
 /* the journal adds program and pid, so the line does not */
@@ -44,12 +45,25 @@ is_journal(void)
 	       st.st_ino == ino;
 }
 
+/* Root's execd reads the logs of its children from such a socket, one for each
+ * of them. */
+static bool
+is_child_log(void)
+{
+	int type = 0;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(STDERR_FILENO, SOL_SOCKET, SO_TYPE, &type, &len) ==
+		   0 &&
+	       type == SOCK_SEQPACKET;
+}
+
 void
 log_init(const char *program, enum log_level level)
 {
 	log_program = program;
 	log_max = level;
-	log_prefix = is_journal();
+	log_prefix = is_journal() || is_child_log();
 	snprintf(log_label, sizeof(log_label), "%d", (int)getpid());
 }
 
@@ -86,9 +100,9 @@ log_get_level(void)
 /* Appends text to line and escapes all bytes that are not printable ASCII.
  * Returns the new length. */
 static size_t
-append_escaped(char *line, size_t at, size_t cap, const char *text)
+append(char *line, size_t at, size_t cap, const char *text, size_t len)
 {
-	for (; *text != '\0' && at + 5 < cap; text++) {
+	for (; len > 0 && at + 5 < cap; text++, len--) {
 		unsigned char c = (unsigned char)*text;
 
 		if (c >= 0x20 && c < 0x7f)
@@ -98,6 +112,12 @@ append_escaped(char *line, size_t at, size_t cap, const char *text)
 			    (size_t)snprintf(line + at, cap - at, "\\x%02x", c);
 	}
 	return at;
+}
+
+static size_t
+append_escaped(char *line, size_t at, size_t cap, const char *text)
+{
+	return append(line, at, cap, text, strlen(text));
 }
 
 __attribute__((format(printf, 3, 0))) static void
@@ -149,6 +169,29 @@ log_fatal_errno(int err, const char *fmt, ...)
 	log_line(LOG_LEVEL_ERROR, err, fmt, ap);
 	va_end(ap);
 	exit(1);
+}
+
+void
+log_pass_on(const char *name, const char *text, size_t len)
+{
+	char line[2 * LINE_MAX_BYTES];
+	size_t at = 0, n = strlen(name);
+	int level = LOG_LEVEL_INFO;
+
+	if (len >= 3 && text[0] == '<' && text[2] == '>' && text[1] >= '0' &&
+	    text[1] <= '7') {
+		level = text[1] - '0';
+		text += 3;
+		len -= 3;
+	}
+	log_flush();
+	if (log_prefix)
+		at += (size_t)snprintf(line, sizeof(line), "<%d>", level);
+	if (len < n || memcmp(text, name, n) != 0)
+		at = append(line, at, sizeof(line), name, n);
+	at = append(line, at, sizeof(line), text, len);
+	line[at++] = '\n';
+	log_output_put(line, at);
 }
 
 bool

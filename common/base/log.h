@@ -5,8 +5,8 @@
  *	execd-frontend[123]: connection 7: accept: Too many open files
  *
  * Bytes that are not printable ASCII are escaped, so that no peer can forge a
- * line. If descriptor 2 is the journal's socket, each line begins with "<n>",
- * its priority.
+ * line. If descriptor 2 is the journal's socket or a child's of root's execd,
+ * each line begins with "<n>", its priority.
  */
 #ifndef LOG_H
 #define LOG_H
@@ -49,11 +49,6 @@ void log_never_block(void);
 #define LOG_RETRY_MS 200
 bool log_flush(void);
 
-/* Returns a descriptor that is readable when log lines of child processes wait
- * for log_flush(), or -1 if children need no help. Not the caller's to
- * close. */
-int log_relay_fd(void);
-
 /* Sets a function that is called when a line has to wait. An event loop that
  * would otherwise sleep can then call log_flush() in time. */
 void log_on_wait(void (*hook)(void));
@@ -68,6 +63,11 @@ void log_copy_to(void (*copy)(const char *line, size_t len));
 void log_set_level(enum log_level level);
 
 enum log_level log_get_level(void);
+
+/* Writes a line of another process, without its "\n". If it does not begin with
+ * `name`, it gets that. No text can pass for another process's line so. */
+#define LOG_PASS_MAX 1200 /* bytes */
+void log_pass_on(const char *name, const char *text, size_t len);
 
 #define LOG_PRINTF(n) __attribute__((format(printf, n, n + 1)))
 

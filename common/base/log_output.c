@@ -1,74 +1,85 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Writes lines to descriptor 2 without ever waiting for the reader of the log.
+ * A line is written whole or not at all, because others write there, too.
  *
  * Descriptor 2 is often shared with a shell or other programs. O_NONBLOCK
  * belongs to the open file description, not to the descriptor, so its flags
  * must not be changed here. There are three cases. A socket gets MSG_DONTWAIT
  * with each message. A pipe or a terminal is opened again, which makes an open
- * file description of our own. A pipe that cannot be opened, because it belongs
- * to another user, is preceded by a pipe of our own (the relay), and splice(2)
- * moves the bytes on without waiting. The event loop of the program calls
- * log_flush() to do so for its children as well (log_relay_fd()). Children
- * inherit descriptor 2 as it is then and need nothing else.
+ * file description of our own. For a pipe that cannot be opened, because it
+ * belongs to another user, a line is put into a pipe of our own, and splice(2)
+ * moves it on without waiting. A regular file never makes anybody wait, but its
+ * disk may be full.
  */
 #include "log_output.h"
 
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base.h"
 
-#define PIECE_BYTES 65536
-
 /* Occupies whole pages, so that a child starts with an empty queue
  * (MADV_WIPEONFORK). */
 static struct log_queue queue __attribute__((aligned(LOG_QUEUE_BYTES)));
 
 static bool is_socket;
-/* the relay: from our own pipe to the log */
-static int relay_in = -1, relay_out = -1;
+/* the pipe of our own, empty between two lines; -1: there is none */
+static int bounce[2] = { -1, -1 };
 static void (*wait_hook)(void);
 
-/* Moves the contents of the relay to the log. Returns false if some remain. */
-static bool
-relay(void)
+/* The line is in one page of the pipe, which moves whole or not at all. */
+static ssize_t
+put_by_pipe(const char *line, size_t len)
 {
 	char nowhere[4096];
-	ssize_t n = 1;
-	int left = 0;
+	ssize_t n = write(bounce[1], line, len);
+	int err;
 
-	if (relay_in < 0)
-		return true;
-	while (n > 0)
-		n = splice(relay_in, NULL, relay_out, NULL, PIECE_BYTES,
+	if (n > 0)
+		n = splice(bounce[0], NULL, STDERR_FILENO, NULL, (size_t)n,
 		    SPLICE_F_NONBLOCK);
-	if (n < 0 && errno == EAGAIN)
-		return ioctl(relay_in, FIONREAD, &left) < 0 || left == 0;
-	/* The log has no reader any more, so the bytes are discarded. */
-	while (read(relay_in, nowhere, sizeof(nowhere)) > 0)
-		;
-	return true;
+	err = errno;
+	while (read(bounce[0], nowhere, sizeof(nowhere)) > 0)
+		continue;
+	errno = err;
+	return n;
+}
+
+/* A full disk took only the beginning of a line. It is removed again, unless
+ * somebody has written after it. */
+static bool
+take_back(size_t n)
+{
+	off_t end = lseek(STDERR_FILENO, 0, SEEK_CUR);
+	struct stat st;
+
+	return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) &&
+	       st.st_size == end &&
+	       ftruncate(STDERR_FILENO, end - (off_t)n) == 0 &&
+	       lseek(STDERR_FILENO, end - (off_t)n, SEEK_SET) >= 0;
 }
 
 /* Returns the number of bytes written, or 0 if none can be written now. On any
  * other error the log has no reader any more, and all bytes count as
  * written. */
 static size_t
-put_now(const char *text, size_t len)
+put_now(const char *line, size_t len)
 {
 	ssize_t n;
 
 	do
-		n = is_socket ? send(STDERR_FILENO, text, len,
-				    MSG_DONTWAIT | MSG_NOSIGNAL)
-			      : write(STDERR_FILENO, text, len);
+		n = is_socket	     ? send(STDERR_FILENO, line, len,
+					   MSG_DONTWAIT | MSG_NOSIGNAL)
+		    : bounce[0] >= 0 ? put_by_pipe(line, len)
+				     : write(STDERR_FILENO, line, len);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EAGAIN ? 0 : len;
-	return (size_t)n;
+		return errno == EAGAIN || errno == ENOSPC || errno == EDQUOT
+			   ? 0
+			   : len;
+	return (size_t)n < len && take_back((size_t)n) ? 0 : (size_t)n;
 }
 
 static void
@@ -97,22 +108,29 @@ log_output_put(const char *line, size_t len)
 		n = put_now(line, len);
 	if (n < len)
 		keep(line + n, len - n);
-	if (!relay() && wait_hook != NULL)
-		wait_hook();
+}
+
+/* The most whole lines that a pipe takes together or not at all. */
+static size_t
+next_piece(void)
+{
+	size_t n = queue.len < PIPE_BUF ? queue.len : PIPE_BUF;
+	const char *end = memrchr(queue.text, '\n', n);
+
+	return end != NULL ? (size_t)(end + 1 - queue.text) : n;
 }
 
 bool
 log_output_drain(void)
 {
-	bool relayed = relay();
 	size_t n = 1;
 
 	while (queue.len > 0 && n > 0) {
-		n = put_now(queue.text, queue.len);
+		n = put_now(queue.text, next_piece());
 		queue.len -= n;
 		memmove(queue.text, queue.text + n, queue.len);
 	}
-	return relayed && queue.len == 0;
+	return queue.len == 0;
 }
 
 uint64_t
@@ -134,21 +152,12 @@ log_on_wait(void (*hook)(void))
 }
 
 struct log_queue *
-log_output_parts(int **in, int **out)
+log_output_queue(void)
 {
-	*in = &relay_in;
-	*out = &relay_out;
 	return &queue;
 }
 
-int
-log_relay_fd(void)
-{
-	return relay_in;
-}
-
-/* --- a file description of our own -------------------------------------- */
-
+/* A file description of our own. */
 static bool
 open_again(void)
 {
@@ -159,22 +168,6 @@ open_again(void)
 		return false;
 	close(fd);
 	return true;
-}
-
-/* Makes the relay. Its descriptors lie above those that a child is given. */
-static void
-put_relay_before(void)
-{
-	int pair[2], out = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 4);
-
-	if (out < 0 || pipe2(pair, O_NONBLOCK | O_CLOEXEC) < 0)
-		return;
-	relay_out = out;
-	relay_in = fcntl(pair[0], F_DUPFD_CLOEXEC, 4);
-	close(pair[0]);
-	fcntl(pair[1], F_SETPIPE_SZ, LOG_QUEUE_BYTES);
-	dup2(pair[1], STDERR_FILENO);
-	close(pair[1]);
 }
 
 void
@@ -192,6 +185,7 @@ log_never_block(void)
 		return;
 	if ((S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO)) && open_again())
 		return;
-	if (S_ISFIFO(st.st_mode))
-		put_relay_before();
+	if (S_ISFIFO(st.st_mode) && bounce[0] < 0 &&
+	    pipe2(bounce, O_NONBLOCK | O_CLOEXEC) < 0)
+		log_warn(-errno, "the log may have to be waited for");
 }

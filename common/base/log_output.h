@@ -19,10 +19,9 @@ struct log_queue {
 	char text[LOG_QUEUE_BYTES - sizeof(size_t) - sizeof(uint64_t)];
 };
 
-/* Returns the state, for a program that executes its next version: the lines
- * that wait, and pointers to the two descriptors of the relay, which are -1 if
- * there is none. */
-struct log_queue *log_output_parts(int **relay_in, int **relay_out);
+/* Returns the lines that wait, for a program that executes its next version.
+ */
+struct log_queue *log_output_queue(void);
 
 /* Writes the line, keeps it for later, or counts it as lost. */
 void log_output_put(const char *line, size_t len);
@@ -40,9 +39,8 @@ uint64_t log_output_take_lost(void);
  * successor counts them where they are missing.
  */
 
-/* Returns the number of lines that this process and its children have lost, or
- * keep in vain. For a process that is about to exit: nothing is kept
- * afterwards. */
+/* Returns the number of lines that this process has lost, or keeps in vain. For
+ * a process that is about to exit: nothing is kept afterwards. */
 uint64_t log_take_undelivered(void);
 
 /* Counts these lines as lost by this process. */

@@ -19,8 +19,8 @@
 
 /* Messages on a channel, and the log. */
 #define FILTER_CHANNEL                                                         \
-	ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(write), ALLOW(close),            \
-	    ALLOW(poll), ALLOW(ppoll), ALLOW(restart_syscall)
+	ALLOW(recvmsg), ALLOW(sendmsg), ALLOW(sendto), ALLOW(write),           \
+	    ALLOW(close), ALLOW(poll), ALLOW(ppoll), ALLOW(restart_syscall)
 
 /* Memory that is not executable. */
 #define FILTER_MEMORY                                                          \

@@ -19,7 +19,6 @@
 #include "placeholder_files.h"
 #include "requests.h"
 #include "session_registry.h"
-#include "signals.h"
 #include "spawn_client.h"
 #include "systemd.h"
 
@@ -307,38 +306,11 @@ start_frontend_when_due(struct broker *m, int64_t now)
 	}
 }
 
-static bool relay_waits;
-
-static void
-relay_ready(struct event_source *source, uint32_t events)
-{
-	/* What cannot be passed on now waits for deliver_log(). */
-	relay_waits = !log_flush();
-	if (relay_waits)
-		event_source_set_events(source, 0);
-}
-
-/* Writes lines that waited for room, and lines of children. Returns when to
- * call it again, or -1. */
+/* Writes lines that waited for room. Returns when to call it again, or -1. */
 static int64_t
-deliver_log(struct broker *m, int64_t now)
+deliver_log(int64_t now)
 {
-	bool done = log_flush();
-
-	if (done && relay_waits)
-		event_source_set_events(&m->relay, EPOLLIN);
-	relay_waits = relay_waits && !done;
-	return done ? -1 : now + LOG_RETRY_MS;
-}
-
-static int
-watch_relay(struct broker *m)
-{
-	int fd = log_relay_fd();
-
-	if (fd < 0)
-		return 0;
-	return event_source_add(&m->relay, fd, EPOLLIN, relay_ready);
+	return log_flush() ? -1 : now + LOG_RETRY_MS;
 }
 
 static int
@@ -403,8 +375,7 @@ broker_run(struct broker *m)
 {
 	int err;
 
-	if ((err = watch_signals(m)) < 0 || (err = watch_relay(m)) < 0 ||
-	    (err = watch_input(m)) < 0) {
+	if ((err = watch_signals(m)) < 0 || (err = watch_input(m)) < 0) {
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
@@ -420,7 +391,7 @@ broker_run(struct broker *m)
 		deadline =
 		    earlier_ms(deadline, notify_alive(now, is_well(m, now)));
 		deadline = earlier_ms(deadline, ctl_expire(m, now));
-		deadline = earlier_ms(deadline, deliver_log(m, now));
+		deadline = earlier_ms(deadline, deliver_log(now));
 		deadline = earlier_ms(deadline, session_audit_watch(m, now));
 		deadline = earlier_ms(deadline, session_spare_expire(m, now));
 		deadline = earlier_ms(deadline, load_watch(m, now));

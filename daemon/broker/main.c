@@ -44,14 +44,6 @@ __asan_default_options(void)
 {
 	return "detect_leaks=0";
 }
-
-/* Without this a report ends in the pipe that is before the log. */
-void __sanitizer_set_death_callback(void (*)(void));
-static void
-drain_log(void)
-{
-	log_output_drain();
-}
 #endif
 
 static int
@@ -546,7 +538,6 @@ main(int argc, char **argv)
 	seqpacket_set_drop(dispose);
 	m->options = &options;
 	m->signals.fd = m->input.fd = -1;
-	m->relay.fd = -1;
 	activation_init();
 	notify_init();
 	m->on = &broker_events;
@@ -557,9 +548,6 @@ main(int argc, char **argv)
 	helpers_init(m->helpers);
 	registry_init(m->sessions);
 	log_name_by_journal();
-#if EXECD_SANITIZED
-	__sanitizer_set_death_callback(drain_log);
-#endif
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;
 	if (options.check) {

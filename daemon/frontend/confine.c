@@ -39,7 +39,6 @@ static const struct filter_rule rules[] = {
 	ALLOW(readv),
 	ALLOW(writev),
 	ALLOW(recvfrom),
-	ALLOW(sendto),
 	ALLOW(shutdown),
 	/* connections; the front-end accepts them and never makes one */
 	ALLOW(accept4),
@@ -198,14 +197,6 @@ is_stdio(const struct offer *o)
 	return false;
 }
 
-static bool
-is_file(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 static void
 leave_file_system(bool root, struct control_ready *ready)
 {
@@ -256,8 +247,8 @@ confine(const struct offer *offer, struct control_ready *ready)
 	int err;
 
 	limit_resources(&offer->configure.limits);
-	/* The log or stdio's output may be a file, and must still grow. */
-	if (!is_stdio(offer) && !is_file(STDERR_FILENO))
+	/* The output of stdio may be a file, and must still grow. */
+	if (!is_stdio(offer))
 		limit(RLIMIT_FSIZE, "FSIZE", 0);
 	ready->landlock = landlock_deny_all() == 0;
 	/* The filter is last, because it would forbid all steps before it. */

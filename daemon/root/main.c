@@ -185,19 +185,19 @@ serve(int signals)
 	while (!root.stopping) {
 		int timeout = next_timeout(now_ms());
 		/* Set after the timeout, which may start another broker. */
-		struct pollfd ready[] = { { .fd = signals, .events = POLLIN },
+		struct pollfd ready[LOGS_POLL_OWN] = { { .fd = signals,
+							   .events = POLLIN },
 			{ .fd = root.serving.channel, .events = POLLIN },
-			{ .fd = log_relay_fd(), .events = POLLIN },
 			{ .fd = root.listener, .events = POLLIN },
 			{ .fd = root.next.channel, .events = POLLIN } };
 
 		if (root.stopping ||
-		    (poll(ready, nitems(ready), timeout) < 0 && errno != EINTR))
+		    (logs_poll(ready, timeout) < 0 && errno != EINTR))
 			break;
 		take_signals(signals);
 		hear(&root.serving);
 		hear(&root.next);
-		if (ready[3].revents != 0)
+		if (ready[2].revents != 0)
 			broker_accept();
 		dispose_reap(); /* no signal comes of their end */
 	}
@@ -246,6 +246,7 @@ let_go_of_stdio(void)
 static void
 go_on(void)
 {
+	logs_resume();
 	if (root.begun)
 		log_never_block();
 	if (root.serving.channel >= 0 && root.serving.spoken != SPAWN_VERSION)

@@ -8,6 +8,7 @@
 #ifndef ROOT_H
 #define ROOT_H
 
+#include <poll.h>
 #include <sys/types.h>
 
 #include "base.h"
@@ -210,8 +211,8 @@ void broker_child_become(void);
 /* Starts a runner, as root in namespaces of its own, with its control channel
  * on CONTROL_FD, and in the session's control group. Returns its pid or
  * -errno. */
-pid_t spawn_runner(const struct spawn_user *o, uint64_t group, int control_fd,
-    const struct cgroup *cgroup);
+pid_t spawn_runner(const struct spawn_user *o, uint64_t group,
+    const char *session_id, int control_fd, const struct cgroup *cgroup);
 
 /* Starts another program, with its channel. `o` is the user of the list that it
  * is there for, or NULL. Returns its pid or -errno. */
@@ -221,6 +222,25 @@ pid_t spawn_program(
 /* Checks whether this host can give a session its namespaces. Returns 0, or
  * -errno with the step that failed. */
 int spawn_probe(const char **step);
+
+/* --- logs.c ------------------------------------------------------------- */
+
+/* Reads the log of a child, which has pair[1] as its descriptor 2, and closes
+ * both if there is none (pid < 0). `session` is NULL if it has none. */
+void logs_keep(
+    int pair[2], pid_t pid, const char *program, const char *session);
+
+/* The child has ended; its last words are passed on. */
+void logs_end(pid_t pid);
+
+/* poll(2), which also passes on what comes from the children. */
+#define LOGS_POLL_OWN 4
+int logs_poll(struct pollfd own[LOGS_POLL_OWN], int timeout);
+
+void logs_save(struct saved *s);
+
+/* After it: leaves the pipe that an older version had before the log. */
+void logs_resume(void);
 
 /* --- reexec.c ----------------------------------------------------------- */
 

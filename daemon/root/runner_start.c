@@ -15,6 +15,7 @@
 #include "children.h"
 #include "drop.h"
 #include "namespaces.h"
+#include "seqpacket.h"
 #include "session_cgroup.h"
 
 #define UMASK_UNSET UINT32_MAX
@@ -74,8 +75,16 @@ put_title(char title[TITLE_MAX], const struct spawn_user *o, uint64_t group)
 	return title;
 }
 
+/* From here on this child's words have its name, whatever it is told. */
+static void
+set_log(int log_fd)
+{
+	if (dup2(log_fd, STDERR_FILENO) < 0)
+		log_fatal_errno(-errno, "the log");
+}
+
 static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
-    uint64_t group, int control_fd, const struct cgroup *cgroup)
+    uint64_t group, int log_fd, int control_fd, const struct cgroup *cgroup)
 {
 	char title[TITLE_MAX];
 	char *argv[] = { put_title(title, o, group), NULL };
@@ -83,6 +92,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 	int err;
 
 	children_reset_signals();
+	set_log(log_fd);
 	setsid();
 	err = session_cgroup_join(cgroup);
 	if (err < 0)
@@ -104,13 +114,18 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 }
 
 pid_t
-spawn_runner(const struct spawn_user *o, uint64_t group, int control_fd,
-    const struct cgroup *cgroup)
+spawn_runner(const struct spawn_user *o, uint64_t group, const char *session_id,
+    int control_fd, const struct cgroup *cgroup)
 {
-	pid_t pid = namespaces_fork(root.is_root);
+	int log[2], err = seqpacket_pair(log);
+	pid_t pid;
 
+	if (err < 0)
+		return err;
+	pid = namespaces_fork(root.is_root);
 	if (pid == 0)
-		runner_child(o, group, control_fd, cgroup);
+		runner_child(o, group, log[1], control_fd, cgroup);
+	logs_keep(log, pid, "execd-runner", session_id);
 	return pid;
 }
 
@@ -131,18 +146,19 @@ static const struct {
 	    INSTALLED_BROKER },
 };
 
-static void __attribute__((noreturn)) program_child(
-    enum control_program_kind kind, const struct spawn_user *o, int control_fd)
+static void __attribute__((noreturn))
+program_child(enum control_program_kind kind, const struct spawn_user *o,
+    int log_fd, int control_fd)
 {
 	const struct control_seal *seal = &root.list->seal;
 	const char *argv[5] = { programs[kind].name, programs[kind].what };
-	char user[CHILD_USER_MAX], *env[3] = { NULL };
-	int argc = argv[1] != NULL ? 2 : 1, n = 0;
+	char user[CHILD_USER_MAX], *env[2] = { NULL };
+	int argc = argv[1] != NULL ? 2 : 1;
 
 	if (seal->debug && kind == PROGRAM_OF_STRANGERS)
-		env[n++] = (char *)(uintptr_t) "EXECD_DEBUG=1";
-	child_put_journal(env + n);
+		env[0] = (char *)(uintptr_t) "EXECD_DEBUG=1";
 	children_reset_signals();
+	set_log(log_fd);
 	setsid();
 	if (root.is_root) {
 		child_set_groups(o != NULL ? spawn_user_groups(o) : NULL,
@@ -160,11 +176,17 @@ pid_t
 spawn_program(
     enum control_program_kind kind, const struct spawn_user *o, int control_fd)
 {
-	pid_t pid = fork();
+	int log[2], err = seqpacket_pair(log);
+	pid_t pid;
 
+	if (err < 0)
+		return err;
+	pid = fork();
 	if (pid == 0)
-		program_child(kind, o, control_fd);
-	return pid < 0 ? -errno : pid;
+		program_child(kind, o, log[1], control_fd);
+	err = -errno;
+	logs_keep(log, pid, programs[kind].name, NULL);
+	return pid < 0 ? err : pid;
 }
 
 int

@@ -82,8 +82,9 @@ runners_save(struct saved *s)
 
 /* Returns the pid, or -errno with the step that failed. */
 static pid_t
-run(const struct spawn_user *o, uint64_t group, uint64_t *identity,
-    int control_fd, struct cgroup *cgroup, const char **step)
+run(const struct spawn_user *o, const char *session_id, uint64_t group,
+    uint64_t *identity, int control_fd, struct cgroup *cgroup,
+    const char **step)
 {
 	pid_t pid;
 	int err;
@@ -93,7 +94,7 @@ run(const struct spawn_user *o, uint64_t group, uint64_t *identity,
 	if (err < 0)
 		return err;
 	*step = "starting the runner";
-	pid = spawn_runner(o, group, control_fd, cgroup);
+	pid = spawn_runner(o, group, session_id, control_fd, cgroup);
 	if (pid < 0) {
 		cgroup_close(cgroup);
 		session_cgroup_close(o->who.name, group);
@@ -114,8 +115,8 @@ runners_start(const struct spawn_user *o, const struct control_start *start,
 
 	if (err == 0) {
 		answer->group = ++groups_made;
-		pid = run(o, answer->group, &answer->identity_group, pair[1],
-		    &cgroup, &step);
+		pid = run(o, start->session_id, answer->group,
+		    &answer->identity_group, pair[1], &cgroup, &step);
 		close(pair[1]);
 		if (pid < 0)
 			close(pair[0]);
@@ -187,6 +188,7 @@ forget(struct kept *k)
 {
 	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
+	logs_end(k->pid);
 	if (!k->program)
 		session_cgroup_close(k->what.name, k->what.group);
 	if (k->control_fd >= 0)

@@ -21,11 +21,9 @@ static char magic[16] = "execd's state";
 static void
 log_save(struct saved *s)
 {
-	int *in, *out;
-	struct log_queue *q = log_output_parts(&in, &out);
+	struct log_queue *q = log_output_queue();
 
-	saved_fd(s, in);
-	saved_fd(s, out);
+	logs_save(s);
 	SAVE(s, q->lost);
 	SAVE(s, q->len);
 	if (q->len > sizeof(q->text))

@@ -13,7 +13,7 @@
 #include "base.h"
 
 /* Raised with each change of a list of fields. */
-#define SAVED_VERSION 7
+#define SAVED_VERSION 8
 #define SAVED_OLDEST  5 /* the oldest that this program reads */
 
 enum saved_mode {

@@ -47,18 +47,6 @@ child_run(char *const argv[], char *const env[])
 }
 
 void
-child_put_journal(char **env)
-{
-	static char stream[64];
-	const char *value = getenv("JOURNAL_STREAM");
-
-	if (value == NULL)
-		return;
-	snprintf(stream, sizeof(stream), "JOURNAL_STREAM=%.40s", value);
-	*env = stream;
-}
-
-void
 child_set_groups(const gid_t *groups, size_t ngroups)
 {
 	if (setgroups(ngroups, groups) < 0)

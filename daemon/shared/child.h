@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * What every child of the broker is given, and nothing else: 0 and 1
- * /dev/null, 2 the log, 3 the control channel (doc/design.md section 3).
+ * /dev/null, 2 a log, 3 the control channel (doc/design.md section 3).
  */
 #ifndef CHILD_H
 #define CHILD_H
@@ -31,9 +31,5 @@ char *child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid);
 /* child_place() and then child_run(). */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
-
-/* Fills one place of env if the log goes to the journal, so that the child
- * knows it. */
-void child_put_journal(char **env);
 
 #endif

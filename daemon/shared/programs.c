@@ -133,15 +133,19 @@ programs_close(struct programs *p)
 void
 programs_warn_of_readers(void)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], all[INSTALLED_PROGRAMS * PATH_MAX];
+	size_t n = 0;
 	struct stat st;
 
 	for (int i = 0; i < INSTALLED_PROGRAMS; i++) {
 		_cleanup_close_ int fd = programs_open_one(i, path);
 
 		if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
-			log_warn(0,
-			    "%s: others may read it, its mode should be 0711",
-			    path);
+			n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s",
+			    n > 0 ? ", " : "", path);
 	}
+	if (n > 0)
+		log_warn(0,
+		    "others may read programs whose mode should be 0711: %s",
+		    all);
 }

@@ -392,7 +392,7 @@ def test_stdio(directory, user, mode):
     ctl = Execctl(directory, "stdio:exec " + " ".join(argv) + f" 2>{directory}/log")
     r = ctl("run", "-C", "/", "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (r.out, r.err, r.code) == (b"out\n", "err\n", 3)
-    assert not re.search("(?m)^execd(?!.*(control groups:|others may read it|were left behind))", (directory / "log").read_text()), "what goes well is no line"
+    assert not re.search("(?m)^execd(?!.*(control groups:|others may read|were left behind))", (directory / "log").read_text()), "what goes well is no line"
 
 
 @pytest.mark.parametrize("stopped", [False, True])

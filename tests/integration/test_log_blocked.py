@@ -10,7 +10,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, WRAP, as_user, children_named, poll
+from conftest import EXECD, ROOT, WRAP, as_user, children_named, poll
 from execd_client import WebSocket
 
 CONF = """
@@ -36,6 +36,10 @@ def fill(fd):
         while os.write(fd, b"." * 512):
             pass
     os.set_blocking(fd, True)
+
+
+def torn(lines):
+    return [line for line in lines if not re.match(r"execd(-\w+)?\[\w+( \w+)?\]: \S", line)]
 
 
 class Unread:
@@ -109,9 +113,7 @@ def test_a_log_that_nobody_reads_stops_nobody(unread):
     unread.child.send_signal(signal.SIGHUP)
     poll(lambda: "reload: nothing changed" in unread.read_log()[seen:], what="the newest line")
     lines = unread.log.lstrip(".").splitlines()
-    # A broker that leaves may have written half a line, which the next one cannot know.
-    torn = [line for line in lines if not re.match(r"execd(-\w+)?\[\w+( \w+)?\]: ", line)]
-    assert len(torn) <= 1, torn
+    assert torn(lines) == []
     unread.child.terminate()
     assert unread.child.wait(15) == 0
     assert "stopped" in unread.read_log()
@@ -126,6 +128,42 @@ def test_what_a_leaving_broker_could_not_say(unread):
     poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="the next broker's front-end")
     lost = poll(lambda: re.search(LOST, unread.read_log()), what="count of what is missing")
     assert int(lost[1]) > 50, lost[0]
+
+
+@pytest.mark.skipif(not ROOT, reason="mounts a small disk")
+def test_a_full_disk_tears_no_line(mode, user, directory):
+    disk = directory / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "none", str(disk)], check=True)
+    path = directory / "execd.conf"
+    path.write_text(CONF.format(user=user.pw_name))
+    argv = [*WRAP, str(EXECD), "-c", str(path)]
+    log = disk / "log"
+    child = None
+    try:
+        (disk / "ballast").write_bytes(bytes(52 << 10))
+        with open(log, "ab") as theirs:
+            child = subprocess.Popen(argv if mode == "root" else as_user(user, argv), stdout=subprocess.PIPE, stderr=theirs)
+        url = child.stdout.readline().decode().strip()
+        full = 0
+        while full < 300:
+            before = log.stat().st_size
+            c = WebSocket(url)
+            assert c.ready().run("x", ["/bin/echo", "works"]).stdout == "works\n"
+            c.drop()
+            full += log.stat().st_size == before
+        assert torn(log.read_text().splitlines()) == []
+        (disk / "ballast").unlink()
+        lost = poll(lambda: re.search(LOST, log.read_text()), what="count of what is missing")
+        assert int(lost[1]) > 10
+        child.terminate()
+        assert child.wait(15) == 0
+        assert torn(log.read_text().splitlines()) == [] and "stopped" in log.read_text()
+    finally:
+        if child:
+            child.kill()
+            child.wait()
+        subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 def test_the_journal_s_lines_have_their_tag_once(mode, user, directory):

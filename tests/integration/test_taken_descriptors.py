@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: ISC
 """Processes of a session's user want the descriptors of its runner: its control channel, and its log, which is root's.
 Between execve(2) and the moment in which a program has hidden itself, the kernel would give them."""
+import contextlib
+import ctypes
+import fcntl
 import json
 import os
+import re
+import signal
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
-from conftest import as_user
+from conftest import EXECD, ROOT, WRAP, as_user, children_named, poll
 from execd_client import WebSocket
 
 ROUNDS = 60
+
+CONF = """
+[listener l]
+address = ws://127.0.0.1:0
+allow-unauthenticated = someone
+[identity someone]
+user = {user}
+sandbox-allow-unsandboxed = yes
+"""
 
 # A user may stop what runs as him. So the attacker sees a runner in slices, from its first moment on.
 ATTACKER = """
@@ -83,7 +99,122 @@ def test_nothing_of_a_runner_is_taken(server_of_its_own, attacker, mode):
 
 
 def test_a_program_that_others_may_read_is_a_warning(server, mode):
-    """Of the build tree, they may."""
+    """Of the build tree, they may. One line names all of them."""
     if mode != "root":
         pytest.skip("what an ordinary user starts is his")
-    server.wait_log("/execd-runner: others may read it, its mode should be 0711\n")
+    said = "others may read programs whose mode should be 0711: "
+    server.wait_log(said)
+    line, = [line for line in server.log.splitlines() if said in line]
+    assert {os.path.basename(path) for path in line.partition(said)[2].split(", ")} == {
+        "execd-frontend", "execd-runner", "execd-http", "execd-keys", "execd-broker", "execd-netproxy"}
+
+
+# --- what descriptor 2 of a child is worth to whoever has it all the same (fs.suid_dumpable = 1, a build tree) ---
+
+GETFD = ctypes.CDLL(None, use_errno=True).syscall
+FORGED = "session forged: opened for root"
+
+
+def take(pid, fd):
+    """The test takes it by its own right: whoever could take it gets no more than this."""
+    pidfd = os.pidfd_open(pid)
+    try:
+        taken = GETFD(438, pidfd, fd, 0)
+        assert taken >= 0, os.strerror(ctypes.get_errno())
+        return taken
+    finally:
+        os.close(pidfd)
+
+
+class Logged:
+    """An execd whose log is this file, or this end of a pipe."""
+
+    def __init__(self, mode, user, directory, kind):
+        conf = directory / "execd.conf"
+        conf.write_text(CONF.format(user=user.pw_name))
+        self.path = directory / "log"
+        self.path.touch()
+        self.ours, theirs = (-1, os.open(self.path, os.O_WRONLY)) if kind == "file" else os.pipe()
+        argv = [*WRAP, str(EXECD), "-c", str(conf)]
+        self.child = subprocess.Popen(argv if mode == "root" else as_user(user, argv), stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        self.url = self.child.stdout.readline().decode().strip()
+        self.said = []
+        if kind == "pipe":
+            self.reader = threading.Thread(target=self.read, daemon=True)
+            self.reader.start()
+
+    def read(self):
+        while piece := os.read(self.ours, 1 << 16):
+            self.said.append(piece.decode(errors="replace"))
+
+    def log(self):
+        return self.path.read_text(errors="replace") + "".join(self.said)
+
+    def wait(self, text, seen=0):
+        poll(lambda: text in self.log()[seen:], what=text)
+
+
+@pytest.fixture(params=["file", "pipe"])
+def logged(mode, user, directory, request):
+    if not ROOT:
+        pytest.skip("who may take no descriptor has none")
+    s = Logged(mode, user, directory, request.param)
+    yield s
+    s.child.kill()
+    s.child.wait()
+
+
+def abuse(fd):
+    """Everything that a descriptor of somebody else's log can be good for."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, 0)
+    with contextlib.suppress(OSError):
+        os.lseek(fd, 0, os.SEEK_SET)
+    for line in (f"execd[1]: {FORGED}\n", f"<3>execd-broker[7]: {FORGED}\n", f"x\nexecd-broker[7]: {FORGED}\r\n\x1b[2J\n"):
+        os.write(fd, line.encode())
+    # Root's writes would wait from now on.
+    fcntl.fcntl(fd, fcntl.F_SETFL, 0)
+    fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        for _ in range(500):
+            os.write(fd, b"flood\n")
+    fcntl.fcntl(fd, fcntl.F_SETFL, 0)
+
+
+def children(s, c):
+    """Of each kind one whose log is not its own affair: the runner, a helper of its, the front-end."""
+    runner = children_named(s.child.pid, "execd-runner")[0]
+    url = f"http://127.0.0.1:{c.sock.getpeername()[1]}/"
+    c.request("http/request", {"method": "GET", "url": url})
+    helper = poll(lambda: children_named(runner, "execd-http"), what="execd-http")[0]
+    return runner, helper, children_named(s.child.pid, "execd-frontend")[0]
+
+
+def test_descriptor_2_of_a_child_is_worth_nothing(logged):
+    c = WebSocket(logged.url)
+    c.ready()
+    logged.wait("opened for")
+    before = logged.log()
+    taken = [take(pid, 2) for pid in children(logged, c)]
+    for fd in taken:
+        abuse(fd)
+    for fd in taken:
+        with contextlib.suppress(OSError), socket.socket(fileno=fd) as s:
+            s.shutdown(socket.SHUT_RDWR)
+    # Nothing is gone, nobody waits, and every further word has its author.
+    seen = len(before)
+    logged.child.send_signal(signal.SIGHUP)
+    logged.wait("reload: nothing changed", seen)
+    other = WebSocket(logged.url)
+    assert other.ready().run("x", ["/bin/echo", "works"]).stdout == "works\n"
+    logged.wait("opened for", seen)
+    log = logged.log()
+    assert log.startswith(before) and "\x1b" not in log and "\0" not in log
+    forged = [line for line in log.splitlines() if FORGED in line]
+    assert len(forged) >= 3
+    assert all(re.match(r"execd-(runner|frontend)\[(session )?\w+\]: (execd|x)", line) for line in forged), forged
+    other.drop()
+    c.drop()
+    logged.child.terminate()
+    assert logged.child.wait(15) == 0

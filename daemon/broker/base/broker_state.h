@@ -81,7 +81,6 @@ struct broker {
 	char provider_id[80];
 	struct event_source signals;
 	struct event_source input; /* --exit-on-stdin-close, or fd -1 */
-	struct event_source relay; /* log lines of children, or fd -1 */
 	struct frontend *frontend;
 	struct helpers *helpers;
 	struct registry *sessions;
