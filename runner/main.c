@@ -183,7 +183,7 @@ main(int argc, char **argv)
 		reaper_reset_signals();
 	else
 		log_never_block();
-	signals_ignore_unused();
+	signals_ignore_unused(!o.stdio && o.pipe_in == NULL);
 	if (o.user_namespace != NULL)
 		return user_namespace_run(o.user_namespace);
 	if (o.user != NULL)

@@ -73,7 +73,6 @@ children_reset_signals(void)
 {
 	sigset_t none;
 
-	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -25,9 +25,8 @@ int children_read(
 /* Returns the parent of a process, or -1 if it cannot be read. */
 pid_t children_parent_of(pid_t pid);
 
-/* Called in a child before it executes a program. Restores the default action
- * of SIGPIPE, the only signal that programs of execd ignore, and unblocks all
- * signals. Safe after vfork(2). */
+/* Called in a child before it executes a program. Unblocks all signals;
+ * programs of execd ignore none. Safe after vfork(2). */
 void children_reset_signals(void);
 
 #endif

@@ -74,14 +74,21 @@ add_rule(scmp_filter_ctx ctx, const struct filter_rule *r, uint32_t plain)
 static void
 limit_time(int seconds)
 {
-	static void (*before)(int) = SIG_DFL; /* signals.h */
+	static sigset_t before; /* signals.h */
 	struct itimerval t = { .it_value.tv_sec = seconds };
+	sigset_t set;
 
+	sigemptyset(&set);
+	sigaddset(&set, SIGPROF);
+	/* One that came by mistake is discarded. */
+	while (seconds > 0 &&
+	       sigtimedwait(&set, NULL, &(struct timespec){ 0 }) > 0)
+		continue;
 	if (seconds > 0)
-		before = signal(SIGPROF, SIG_DFL);
+		sigprocmask(SIG_UNBLOCK, &set, &before);
 	setitimer(ITIMER_PROF, &t, NULL);
 	if (seconds == 0)
-		signal(SIGPROF, before);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Returns the error, or -ENOMEM if errno says that memory was missing. */

@@ -3,23 +3,22 @@
 
 #include <signal.h>
 
-#include "util.h"
-
-/* A handler, because execve(2) does not reset what is ignored. */
-static void
-nothing(int sig)
-{
-}
+#include "base.h"
 
 void
-signals_ignore_unused(void)
+signals_ignore_unused(bool hangup)
 {
-	static const int unused[] = { SIGALRM, SIGVTALRM, SIGPROF, SIGIO,
-		SIGPWR, SIGSTKFLT, SIGXFSZ, SIGXCPU };
-	struct sigaction action = { .sa_handler = nothing,
-		.sa_flags = SA_RESTART };
+	static const int unused[] = { SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM,
+		SIGSTKFLT, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGVTALRM,
+		SIGPROF, SIGIO, SIGPWR };
+	sigset_t set;
 
-	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
 	for (size_t i = 0; i < nitems(unused); i++)
-		sigaction(unused[i], &action, NULL);
+		sigaddset(&set, unused[i]);
+	for (int sig = SIGRTMIN; sig <= SIGRTMAX; sig++)
+		sigaddset(&set, sig);
+	if (hangup)
+		sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 }

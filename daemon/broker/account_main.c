@@ -16,6 +16,7 @@
 #include "drop.h"
 #include "identity.h"
 #include "seqpacket.h"
+#include "signals.h"
 #include "spawn_client.h"
 
 #define DAY_S (24 * 60 * 60)
@@ -80,6 +81,7 @@ account_main(char *name, const char *user)
 	int groups, err;
 
 	prctl(PR_SET_NAME, "execd-account");
+	signals_ignore_unused(true);
 	drop_parse(user, &uid, &gid);
 	find(name, &a);
 	err = seqpacket_send(CONTROL_FD, &a, sizeof(a), NULL, 0);

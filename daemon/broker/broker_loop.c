@@ -142,7 +142,6 @@ watch_signals(struct broker *m)
 	sigset_t set;
 	int fd;
 
-	signals_ignore_unused();
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGINT);

@@ -22,6 +22,7 @@
 #include "children.h"
 #include "control_spawn.h"
 #include "exit_code.h"
+#include "signals.h"
 
 /* For the broker: the descriptor on which it asks for a reload, and a mask of
  * enum begin_flag for root's execd. A keeper of an earlier release writes no
@@ -290,6 +291,7 @@ prepare(struct keeper *k)
 		SIGUSR1 };
 	sigset_t set;
 
+	signals_ignore_unused(true);
 	sigemptyset(&set);
 	for (size_t i = 0; i < nitems(signals); i++)
 		sigaddset(&set, signals[i]);

@@ -32,6 +32,7 @@
 #include "secret.h"
 #include "seqpacket.h"
 #include "session_registry.h"
+#include "signals.h"
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
@@ -533,6 +534,7 @@ main(int argc, char **argv)
 		return code;
 	if (options.sessions != NULL && !options.check && !keeper_found())
 		return keeper_run(argv);
+	signals_ignore_unused(true);
 	log_init(
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);

@@ -70,7 +70,7 @@ main(int argc, char **argv)
 	log_init("execd-frontend",
 	    getenv("EXECD_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	log_never_block();
-	signals_ignore_unused();
+	signals_ignore_unused(true);
 	crypto_memory_init();
 	make_event_base();
 	loop_log(base);

@@ -297,7 +297,7 @@ main(int argc, char **argv)
 	prctl(PR_SET_NAME, "execd-keys");
 	/* The process dies with its broker, even if the front-end lives on. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signals_ignore_unused();
+	signals_ignore_unused(true);
 	crypto_memory_init_secret();
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	for (;;) {

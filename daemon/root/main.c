@@ -131,7 +131,7 @@ watch_signals(void)
 	sigset_t set;
 
 	ignore_nothing();
-	signals_ignore_unused();
+	signals_ignore_unused(true);
 	sigemptyset(&set);
 	for (size_t i = 0; i < nitems(watched); i++)
 		sigaddset(&set, watched[i]);

@@ -54,7 +54,7 @@ main(void)
 	log_init("execd-http", LOG_LEVEL_INFO);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	close_from(OWN_PORTS_FD + 1);
-	signals_ignore_unused();
+	signals_ignore_unused(true);
 	crypto_memory_init();
 	http_reach_init();
 	base = loop_new();

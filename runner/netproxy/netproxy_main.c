@@ -83,7 +83,7 @@ main(void)
 	if (err < 0)
 		log_fatal_errno(err, "execd's own ports");
 	close(OWN_PORTS_FD);
-	signals_ignore_unused();
+	signals_ignore_unused(true);
 	raise_descriptors();
 	load_resolver();
 	confine();
