@@ -444,20 +444,36 @@ static const struct spawn_command {
 	{ SPAWN_STOP, BROKER_SERVING, SIZE(stop), 0, 0, take_stop },
 };
 
-static bool
+static int
 take(struct broker_process *b, const struct spawn_packet *p, size_t len,
     int *fds, size_t nfds)
 {
 	const struct spawn_command *c = spawn_commands;
 
 	if (len < sizeof(p->head) || p->head.version != SPAWN_VERSION)
-		return false;
+		return -EBADMSG;
 	while (c->type != p->head.type)
 		if (++c == spawn_commands + nitems(spawn_commands))
-			return false;
-	return (c->when & b->state) && len == sizeof(p->head) + c->size &&
-	       nfds >= c->fds && nfds <= c->fds_max &&
-	       c->take(b, p->payload, fds) == 0;
+			return -EBADMSG;
+	if (!(c->when & b->state) || len != sizeof(p->head) + c->size ||
+	    nfds < c->fds || nfds > c->fds_max)
+		return -EBADMSG;
+	return c->take(b, p->payload, fds);
+}
+
+static void
+tell_failed(const struct spawn_head *head, ssize_t n, int err)
+{
+	if (err == -EPIPE || err == -ECONNRESET)
+		log_error(0,
+		    "the broker ended: its command %u was cut off before the "
+		    "answer",
+		    head->type);
+	else
+		log_error(0,
+		    "impossible command from the broker: %u of version "
+		    "%u in %zd bytes; this program speaks version %d",
+		    head->type, head->version, n, SPAWN_VERSION);
 }
 
 /* The most commands at once; then signals and others have their turn. */
@@ -469,6 +485,7 @@ broker_commands_take(struct broker_process *b)
 	struct spawn_packet packet;
 	const struct spawn_head *head = &packet.head;
 	ssize_t n = -EAGAIN;
+	int err;
 
 	for (int i = 0; i < COMMANDS_PER_WAKE && b->channel >= 0; i++) {
 		int fds[SEQPACKET_FDS_MAX] = { -1 };
@@ -479,11 +496,9 @@ broker_commands_take(struct broker_process *b)
 		    b->channel, &packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
-		if (!take(b, &packet, (size_t)n, fds, nfds)) {
-			log_error(0,
-			    "impossible command from the broker: %u of version "
-			    "%u in %zd bytes; this program speaks version %d",
-			    head->type, head->version, n, SPAWN_VERSION);
+		err = take(b, &packet, (size_t)n, fds, nfds);
+		if (err < 0) {
+			tell_failed(head, n, err);
 			n = -EBADMSG;
 		}
 		dispose(fds, nfds);

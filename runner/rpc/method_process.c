@@ -208,7 +208,7 @@ refuse_start(struct request *r, int err, const char *step, bool enforcing)
 	char error[ARGS_ERROR_MAX];
 
 	if (enforcing) {
-		log_error(err, "sandbox: %s", step);
+		sandbox_log_error(err, step);
 		sandboxes_refuse(step, error);
 		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    KIND_UNAVAILABLE, "%s", error);

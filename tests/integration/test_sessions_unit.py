@@ -704,6 +704,20 @@ def test_impossible_lists_end_it(sessions, order):
     Rogue(sessions).seal()
 
 
+def test_a_broker_that_ends_before_its_answer(sessions):
+    """It is no attack, and no broker speaks another version. The next one comes to serve."""
+    r = Rogue(sessions, begin=False)
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sessions.child.send_signal(signal.SIGSTOP)
+    r.send(said(BEGIN, u32(0)), theirs.fileno())
+    for s in r.s, mine, theirs:
+        s.close()
+    sessions.child.send_signal(signal.SIGCONT)
+    poll(lambda: f"the broker ended: its command {BEGIN} was cut off before the answer" in sessions.log, what="a line about it")
+    Rogue(sessions).seal()
+    assert "impossible command" not in sessions.log
+
+
 @pytest.mark.parametrize("order", [
     lambda r: r.send(file(b"/etc/shadow")),                                    # after the seal
     lambda r: r.send(listed(2, number=1), memfd(LIST)),

@@ -105,7 +105,7 @@ def test_a_program_that_others_may_read_is_a_warning(server, mode):
     said = "others may read programs whose mode should be 0711: "
     server.wait_log(said)
     line, = [line for line in server.log.splitlines() if said in line]
-    assert {os.path.basename(path) for path in line.partition(said)[2].split(", ")} == {
+    assert {os.path.basename(path) for path in line.partition(said)[2].split(", ")} >= {
         "execd-frontend", "execd-runner", "execd-http", "execd-keys", "execd-broker", "execd-netproxy"}
 
 
@@ -218,3 +218,19 @@ def test_descriptor_2_of_a_child_is_worth_nothing(logged):
     c.drop()
     logged.child.terminate()
     assert logged.child.wait(15) == 0
+
+
+def test_the_next_version_reads_on(logged):
+    c = WebSocket(logged.url)
+    c.ready()
+    runner = children_named(logged.child.pid, "execd-runner")[0]
+    fd = take(runner, 2)
+    for i in range(3):
+        seen = len(logged.log())
+        os.write(fd, f"<3>word {i}\n".encode())
+        logged.child.send_signal(signal.SIGUSR2)
+        logged.wait("re-exec: this version goes on", seen)
+        logged.wait(f"]: word {i}\n", seen)
+        assert re.search(rf"(?m)^execd-runner\[session \w{{7}}\]: word {i}$", logged.log())
+    os.close(fd)
+    c.drop()

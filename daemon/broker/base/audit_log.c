@@ -74,7 +74,8 @@ follow_file(struct audit_sink *s)
 	return 0;
 }
 
-/* If a full disk cut the last line, ends it before the next one. */
+/* A full disk may take the beginning of a line only. This is removed again, or,
+ * of a file that only grows (chattr(1)), ended before the next line. */
 static int
 append(struct audit_sink *s, const struct audit_record *r)
 {
@@ -82,11 +83,18 @@ append(struct audit_sink *s, const struct audit_record *r)
 		{ (char *)(uintptr_t)r->text.ptr, r->text.len },
 		{ (char *)"\n", 1 } };
 	ssize_t n = writev(s->fd, iov, nitems(iov));
+	struct stat st;
 
 	if (n < 0)
 		return -errno;
-	s->torn = (size_t)n < s->torn + r->text.len + 1;
-	return s->torn ? -ENOSPC : 0;
+	if ((size_t)n == s->torn + r->text.len + 1) {
+		s->torn = false;
+		return 0;
+	}
+	if (fstat(s->fd, &st) == 0 && ftruncate(s->fd, st.st_size - n) == 0)
+		return -ENOSPC;
+	s->torn = true;
+	return -ENOSPC;
 }
 
 static int

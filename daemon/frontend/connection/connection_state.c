@@ -354,7 +354,11 @@ connection_on_closed(
 		connection_penalise(c, OFFENCE_CRASH);
 		/* fall through */
 	case CHANNEL_END_RUNNER:
-		text = xasprintf("session ended: %s", reason);
+		/* The runner itself is there, and has said why in the log. */
+		text = xasprintf("session ended: %s",
+		    reason[0] ? reason
+			      : "a helper of its runner ended in the middle of "
+				"an answer");
 		log_error(0, "connection %u: %s: %s", c->number, c->peer, text);
 		connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
 		break;

@@ -48,6 +48,18 @@ view_is_dev_grant(const struct plan_mount *m)
  * made if the view itself made the file system.
  */
 
+/* The kernel's words, "Stale file handle", say nothing to a person. */
+static int
+tell_replaced(char *step, int err)
+{
+	size_t n = strlen(step);
+
+	if (err == -ESTALE)
+		snprintf(
+		    step + n, VIEW_STEP_MAX - n, ": it was replaced meanwhile");
+	return err;
+}
+
 void
 view_step(struct view *v, const char *fmt, ...)
 {
@@ -518,7 +530,7 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 	for (size_t i = 0; i < nitems(steps) && err == 0; i++)
 		err = steps[i](&v);
 	close_all(&v);
-	return err;
+	return tell_replaced(step, err);
 }
 
 /* --- the finished view -------------------------------------------------- */
@@ -597,7 +609,7 @@ view_cover(const struct plan *placeholders, char *step)
 		    placeholders->mounts[i].path);
 		err = cover(root, &placeholders->mounts[i]);
 	}
-	return err;
+	return tell_replaced(step, err);
 }
 
 /* Tells whether the path is a mount point, and of what the resolver saw. */

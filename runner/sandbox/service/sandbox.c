@@ -487,10 +487,16 @@ sandbox_sockets(
 
 /* --- one sandbox per plan ----------------------------------------------- */
 
+void
+sandbox_log_error(int err, const char *step)
+{
+	log_error(err == -ESTALE ? 0 : err, "sandbox: %s", step);
+}
+
 static void
 failed(struct sandbox_pool *pool, int err, const char *step)
 {
-	log_error(err, "sandbox: %s", step);
+	sandbox_log_error(err, step);
 	snprintf(pool->step, sizeof(pool->step), "%s", step);
 }
 
@@ -755,7 +761,7 @@ take_and_cover(struct sandbox *n)
 	sandbox_cover_put(&b, n->placeholders, n->nplaceholders);
 	err = sandbox_ask(n, &b, NULL, 0, &a);
 	if (err < 0)
-		log_error(err, "sandbox: %s", a.step);
+		sandbox_log_error(err, a.step);
 	return err;
 }
 

@@ -127,6 +127,10 @@ int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
     const int stdio[3], const struct group *group, int *terminal,
     struct sandbox_answer *a);
 
+/* Logs the step of an answer. With -ESTALE the step itself says what changed.
+ */
+void sandbox_log_error(int err, const char *step);
+
 /*
  * Tells whether the sandbox ended without carrying out the latest request, so
  * the request may go to another sandbox.
