@@ -121,6 +121,26 @@ decode_own_options(struct args *a, struct process_start_params *s)
 }
 
 static void
+decode_snapshot(
+    struct args *a, const struct json_value *v, struct shell_snapshot_params *s)
+{
+	const struct json_value *shell;
+	struct args in;
+
+	args_init(&in, a->doc, v, "ShellSnapshotRequest");
+	s->given = true;
+	s->scope = args_string(&in, "scopeId");
+	shell = args_object(&in, "shell", "ShellInfo");
+	if (args_end(&in) == 0) {
+		args_init(&in, a->doc, shell, "ShellInfo");
+		s->shell = args_string(&in, "name");
+		s->path = args_string(&in, "path");
+	}
+	if (args_end(&in) < 0)
+		args_fail(a, "%s", in.error);
+}
+
+static void
 decode_start_options(struct args *a, struct process_start_params *s)
 {
 	const struct json_value *v;
@@ -129,12 +149,14 @@ decode_start_options(struct args *a, struct process_start_params *s)
 	s->has_env_policy = v != NULL;
 	if (v != NULL)
 		decode_env_policy(a, v, &s->env_policy);
+	s->snapshot.env_policy = v;
 	s->pipe_stdin = args_default_bool(a, "pipeStdin", false);
 	s->has_arg0 = args_opt_string(a, "arg0", &s->arg0);
 	v = args_opt_object(a, "sandbox", "WireFileSystemSandboxContext");
 	s->has_sandbox = v != NULL;
 	if (v != NULL)
 		sandbox_context_decode(a, v, &s->sandbox);
+	s->snapshot.sandbox = v;
 	s->enforce_managed_network =
 	    args_default_bool(a, "enforceManagedNetwork", false);
 	s->has_managed_network =
@@ -142,8 +164,9 @@ decode_start_options(struct args *a, struct process_start_params *s)
 	v = args_opt_object(a, "networkProxy", "NetworkProxyLaunch");
 	if (v != NULL)
 		network_params_decode_proxy(a, v, &s->network);
-	s->has_shell_snapshot =
-	    args_opt_object(a, "shellSnapshot", "ShellSnapshot") != NULL;
+	v = args_opt_object(a, "shellSnapshot", "ShellSnapshotRequest");
+	if (v != NULL)
+		decode_snapshot(a, v, &s->snapshot);
 }
 
 void

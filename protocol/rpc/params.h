@@ -105,7 +105,12 @@ struct process_start_params {
 	bool enforce_managed_network;
 	struct network_params network;
 	bool has_managed_network;
-	bool has_shell_snapshot;
+	struct shell_snapshot_params {
+		bool given;
+		struct slice scope, shell, path; /* of the shell: name, path */
+		/* what the state depends on, as it came; NULL: absent */
+		const struct json_value *env_policy, *sandbox;
+	} snapshot;
 };
 
 struct process_read_params {

@@ -14,6 +14,7 @@
 struct client;
 struct event_base;
 struct session;
+struct snapshot;
 
 /* Returned by a handler that answers later; it took the id. */
 #define RPC_PENDING 1
@@ -27,6 +28,9 @@ struct request {
 	bool unscanned; /* not answered: its patterns must be scanned first */
 	char **slow;	/* not answered: these paths must be opened first */
 	bool opened;	/* these paths were opened */
+	/* not answered: the state of its login shell must be taken first */
+	const struct snapshot *capture;
+	bool captured; /* it was, or could not be */
 };
 
 /* How many requests of one session may wait for an answer. */

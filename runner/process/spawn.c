@@ -248,11 +248,12 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		.cwd = r->cwd,
 		.instead = r->instead != NULL ? r->instead : "",
 		.tty = r->tty,
+		.given = r->given > 0,
 		.resolver = r->resolver };
 	const int stdio[3] = { r->tty ? c->out : c->in, c->out,
 		r->tty ? c->out : c->err };
 	int terminal, err = sandbox_start(r->sandbox, &command, stdio, r->group,
-			  &terminal, &answer);
+			  r->given, &terminal, &answer);
 
 	/* Signals go to this pid and to -pid, so it must not be 1 or less. */
 	if (err == 0 && answer.command <= 1)

@@ -31,7 +31,7 @@ struct spawn_request {
 	bool parent_death_signal; /* set it: no pid namespace would kill it */
 	uint64_t mark;		  /* process_tree.h; 0: none */
 	int null_fd;		  /* /dev/null, for stdin without a pipe */
-	int given; /* becomes descriptor 3, not in a sandbox; 0: none */
+	int given;		  /* becomes descriptor 3; 0: none */
 };
 
 struct spawn_result {

@@ -267,7 +267,7 @@ method_process_list(struct request *r, const union method_params *params)
 
 	json_key_begin(&w, "processes", '[');
 	TAILQ_FOREACH (sp, &r->session->started, link) {
-		if (sp->number <= after || sp->v0)
+		if (sp->number <= after || sp->v0 || sp->orphaned)
 			continue;
 		if (w.buf->len - begin > LIST_BYTES)
 			break;

@@ -9,6 +9,7 @@
 #include "netproxy.h"
 #include "report.h"
 #include "session.h"
+#include "shell_snapshot.h"
 #include "slow_paths.h"
 
 /* --- process/start ------------------------------------------------------ */
@@ -174,7 +175,8 @@ check_start(struct request *r, const struct process_start_params *p)
 	else if (p->argv->count == 0)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "argv must not be empty");
-	else if (!check_policy(r, p) || !check_cwd(r, p))
+	else if (!check_policy(r, p) || !check_cwd(r, p) ||
+		 !snapshot_check(r, p))
 		return false;
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,
@@ -202,11 +204,25 @@ kind_of(int err)
 					       : KIND_FAILED;
 }
 
+/* What is started. */
+struct launch {
+	const struct process_start_params *params;
+	char **argv;	/* as the client wrote it */
+	char **started; /* what is carried out */
+	char **envp;
+	const struct shell_state *state; /* NULL: no login shell's */
+	struct snapshot *capture; /* it takes a state; NULL: it is a command */
+};
+
+/* A capture is not answered: its command is started without it, or refused. */
 static void
-refuse_start(struct request *r, int err, const char *step, bool enforcing)
+refuse_start(struct request *r, const struct launch *l, int err,
+    const char *step, bool enforcing)
 {
 	char error[ARGS_ERROR_MAX];
 
+	if (l->capture != NULL)
+		return;
 	if (enforcing) {
 		sandbox_log_error(err, step);
 		sandboxes_refuse(step, error);
@@ -266,10 +282,12 @@ cwd_instead(const struct sandbox *sandbox, const struct process_start_params *p)
  * an answer if the sandbox was stale and `again` permits another try.
  */
 static struct session_process *
-start(struct request *r, const struct process_start_params *p, char **argv,
-    char **envp, struct sandbox *sandbox, uint32_t resolver, bool again)
+start(struct request *r, const struct launch *l, char **envp,
+    struct sandbox *sandbox, uint32_t resolver, bool again)
 {
+	const struct process_start_params *p = l->params;
 	struct session *s = r->session;
+	bool told = l->capture == NULL;
 	_cleanup_free_ char *program =
 	    xstrndup(p->argv->first->text.ptr, p->argv->first->text.len);
 	_cleanup_free_ char **candidates =
@@ -278,15 +296,16 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 		.sandbox = sandbox,
 		.resolver = resolver,
 		.candidates = (const char *const *)candidates,
-		.argv = argv,
+		.argv = l->started,
 		.envp = envp,
+		.given = l->state != NULL ? l->state->fd : 0,
 		.cwd = p->cwd.path,
 		.instead = cwd_instead(sandbox, p),
-		.tty = p->tty,
+		.tty = told && p->tty,
 		.rows = p->rows,
 		.cols = p->cols,
 		.modes = p->terminal_modes,
-		.pipe_stdin = p->pipe_stdin,
+		.pipe_stdin = told && p->pipe_stdin,
 		.parent_death_signal = !s->config.pid_namespace,
 		.null_fd = s->null_fd,
 	};
@@ -295,25 +314,29 @@ start(struct request *r, const struct process_start_params *p, char **argv,
 	const char *step;
 	int err;
 
-	if (p->tty && s->config.record_tty &&
-	    !recorder_begin(r, sp, p, argv, envp)) {
+	if (request.tty && s->config.record_tty &&
+	    !recorder_begin(r, sp, p, l->argv, envp)) {
 		free(sp);
 		return NULL;
 	}
 	err = process_start(&sp->process, s->base, &s->groups, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step,
+	    told ? s->config.retention_bytes : 0,
+	    told ? &session_observer : &snapshot_observer, sp, &step,
 	    &enforcing);
 	if (err < 0) {
 		if (enforcing && again && sandbox_is_stale(sandbox))
 			log_debug("sandbox: a view is discarded: %s", step);
 		else
-			refuse_start(r, err, step, enforcing);
+			refuse_start(r, l, err, step, enforcing);
 		recorder_end(sp);
 		free(sp);
 		return NULL;
 	}
 	session_add(s, sp);
-	apply_options(sp, p, argv);
+	if (told)
+		apply_options(sp, p, l->argv);
+	else
+		snapshot_begun(l->capture, sp, envp);
 	return sp;
 }
 
@@ -374,16 +397,26 @@ permitted_policy(const struct session *s, const struct env_policy *asked)
 	return p;
 }
 
+/* exports: of a login shell; NULL: none. Returns NULL if there is a NUL byte.
+ */
+static char **
+build_environment(struct session *s, const struct process_start_params *p,
+    char *const *exports)
+{
+	struct env_policy policy = permitted_policy(s, &p->env_policy);
+	char **envp = environment_restore(
+	    s->env, p->has_env_policy ? &policy : NULL, exports, p->env);
+
+	return envp != NULL && p->has_term
+		   ? environment_with(envp, "TERM", p->term)
+		   : envp;
+}
+
 struct sandbox_request
 method_process_wants(
     struct session *s, const struct process_start_params *p, char ***envp)
 {
-	struct env_policy policy = permitted_policy(s, &p->env_policy);
-
-	*envp = environment_build(
-	    s->env, p->has_env_policy ? &policy : NULL, p->env);
-	if (*envp != NULL && p->has_term)
-		*envp = environment_with(*envp, "TERM", p->term);
+	*envp = build_environment(s, p, NULL);
 	return (struct sandbox_request){
 		.asked = p->has_sandbox ? &p->sandbox : NULL,
 		.cwd = p->cwd.path,
@@ -431,9 +464,8 @@ find_slow(struct session *s, const struct process_start_params *p, char **envp,
  * start(); without an answer also if the sandbox has ended meanwhile.
  */
 static struct session_process *
-start_with_list(struct request *r, const struct process_start_params *p,
-    char **argv, char **envp, const struct network_list *list,
-    struct sandbox *sandbox, bool again)
+start_with_list(struct request *r, const struct launch *l,
+    const struct network_list *list, struct sandbox *sandbox, bool again)
 {
 	struct proxy_environment proxy = { .socks = list->socks,
 		.not_through = network_list_not_through(list) };
@@ -446,12 +478,11 @@ start_with_list(struct request *r, const struct process_start_params *p,
 
 	if (err < 0) {
 		if (!again || !sandbox_is_stale(sandbox))
-			refuse_start(r, err, why, true);
+			refuse_start(r, l, err, why, true);
 		return NULL;
 	}
-	variables = proxy_environment(envp, &proxy);
-	sp = start(
-	    r, p, argv, variables, sandbox, network->resolver_address, again);
+	variables = proxy_environment(l->envp, &proxy);
+	sp = start(r, l, variables, sandbox, network->resolver_address, again);
 	if (sp != NULL)
 		netproxy_open(sp, network);
 	else
@@ -461,8 +492,8 @@ start_with_list(struct request *r, const struct process_start_params *p,
 
 /* Answers and returns NULL as start() does, or with r->unscanned set. */
 static struct session_process *
-start_in_sandbox(struct request *r, const struct process_start_params *p,
-    char **argv, char **envp, const struct sandbox_request *wanted)
+start_in_sandbox(struct request *r, const struct launch *l,
+    const struct sandbox_request *wanted)
 {
 	struct session *s = r->session;
 	const struct network_list *hosts =
@@ -478,14 +509,15 @@ start_in_sandbox(struct request *r, const struct process_start_params *p,
 		if (r->unscanned)
 			return NULL;
 		if (err < 0) {
-			refuse_policy(r, error);
+			if (l->capture == NULL)
+				refuse_policy(r, error);
 			return NULL;
 		}
-		sp = sandbox != NULL && sandbox->plan.hosts != NULL
-			 ? start_with_list(r, p, argv, envp, hosts, sandbox,
-			       tries < START_TRIES)
-			 : start(r, p, argv, envp, sandbox, 0,
-			       tries < START_TRIES);
+		sp =
+		    sandbox != NULL && sandbox->plan.hosts != NULL
+			? start_with_list(
+			      r, l, hosts, sandbox, tries < START_TRIES)
+			: start(r, l, l->envp, sandbox, 0, tries < START_TRIES);
 		if (sp != NULL || sandbox == NULL || !sandbox_is_stale(sandbox))
 			break;
 	}
@@ -514,6 +546,92 @@ read_list(struct request *r, const struct process_start_params *p,
 	return false;
 }
 
+static struct session_process *
+launch(struct request *r, const struct launch *l,
+    const struct sandbox_request *wanted)
+{
+	return needs_no_sandbox(&r->session->sandbox, wanted)
+		   ? start(r, l, l->envp, NULL, 0, false)
+		   : start_in_sandbox(r, l, wanted);
+}
+
+/*
+ * Starts the capture of a login shell's state in place of the command. Returns
+ * false if it cannot be started.
+ */
+static bool
+begin_capture(struct request *r, const struct launch *l, struct snapshot *n,
+    const struct sandbox_request *wanted)
+{
+	_cleanup_free_ char *text = snapshot_script(n);
+	char *argv[] = { l->argv[0], l->argv[1], text, NULL };
+	struct launch capture = *l;
+
+	capture.started = argv;
+	capture.capture = n;
+	if (launch(r, &capture, wanted) != NULL || r->unscanned)
+		return true;
+	snapshot_failed(n);
+	return false;
+}
+
+/* What a command is started with in place of a login. */
+struct restored {
+	char **argv, *text, **envp; /* owned */
+};
+
+static void
+restored_clear(struct restored *o)
+{
+	free(o->argv);
+	free(o->text);
+	free(o->envp);
+}
+
+/* A text that would be too long with the state keeps its login. */
+static void
+use_state(struct launch *l, struct session *s, const struct snapshot *n,
+    struct restored *o)
+{
+	const struct snapshot_shell *shell = snapshot_shell(n);
+	const struct shell_state *state = snapshot_state(n);
+
+	o->text = shell_snapshot_restore(
+	    shell, (struct slice){ l->argv[2], strlen(l->argv[2]) });
+	if (o->text == NULL)
+		return;
+	o->argv = build_argv(l->params);
+	o->argv[1] = (char *)(uintptr_t)shell_snapshot_flags(shell);
+	o->argv[2] = o->text;
+	o->envp = build_environment(s, l->params, state->exports);
+	l->started = o->argv;
+	l->envp = o->envp;
+	l->state = state;
+}
+
+/*
+ * Finds the state of the login shell that a command asks for. Returns false if
+ * the request waits for it, or is r->unscanned.
+ */
+static bool
+find_state(struct request *r, struct launch *l,
+    const struct sandbox_request *wanted, struct restored *o)
+{
+	struct snapshot *n = snapshot_find(r->session, l->params);
+
+	if (n == NULL)
+		return true;
+	if (snapshot_state(n) != NULL)
+		use_state(l, r->session, n, o);
+	else if (!r->captured &&
+		 (snapshot_is_captured(n) ||
+		     (snapshot_is_due(n) && begin_capture(r, l, n, wanted))))
+		r->capture = r->unscanned ? NULL : n;
+	return r->capture == NULL && !r->unscanned;
+}
+
+#define _cleanup_restored_ __attribute__((cleanup(restored_clear)))
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
@@ -522,8 +640,10 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	_cleanup_free_ char **envp = NULL;
 	int64_t began_us = s->record != NULL ? now_us() : 0;
 	_cleanup_list_ struct network_list list = { 0 };
+	_cleanup_restored_ struct restored restored = { 0 };
 	struct session_process *sp;
 	struct sandbox_request wanted;
+	struct launch l;
 
 	if (!check_start(r, p) || !read_list(r, p, &list) ||
 	    (s->record != NULL && !audit_permits(r)))
@@ -544,9 +664,12 @@ method_process_begin(struct request *r, const struct process_start_params *p)
 	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
 	if (r->slow != NULL)
 		return NULL;
-	sp = needs_no_sandbox(&s->sandbox, &wanted)
-		 ? start(r, p, argv, envp, NULL, 0, false)
-		 : start_in_sandbox(r, p, argv, envp, &wanted);
+	l = (struct launch){
+		.params = p, .argv = argv, .started = argv, .envp = envp
+	};
+	if (!find_state(r, &l, &wanted, &restored))
+		return NULL;
+	sp = launch(r, &l, &wanted);
 	if (sp != NULL && s->record != NULL)
 		audit_started(sp, argv, p->cwd.path, began_us);
 	return sp;

@@ -36,6 +36,7 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		"capabilityDiscoverySandbox",
 		"linuxApprovedRootWritePreservesRestrictions",
 		"linuxRootWritePreservesDevices",
+		"shellSnapshotV2",
 		/* of execd only */
 		"processCloseStdin",
 		"processResize",

@@ -186,7 +186,7 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
 		return 0;
 	m->method(r, &params);
-	if (r->slow != NULL)
+	if (r->slow != NULL || r->capture != NULL)
 		return slow_start_hold(r, m, msg, text, len);
 	return r->unscanned && !again ? start_queue_hold(r, msg, text, len) : 0;
 }

@@ -41,6 +41,8 @@ struct session_process *method_find_process(struct request *r, struct slice id);
 struct session_process *method_process_begin(
     struct request *r, const struct process_start_params *p);
 
+struct snapshot;
+
 /*
  * Returns what sandboxes_find() is asked for a start. *envp is the command's
  * environment, which the caller frees; NULL if it would contain a NUL byte.
@@ -166,7 +168,52 @@ int slow_start_hold(struct request *r, const struct rpc_method *method,
 void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
     const struct ceiling *ceiling, const struct sandbox_request *wanted);
 
+/* Goes on with the starts that wait for the state of a login shell. */
+void slow_start_captured(struct session *s, const struct snapshot *n);
+
 /* The connection has ended; drops all that is held. */
 void slow_start_clear(struct session *s);
+
+/* --- snapshots.c -------------------------------------------------------- */
+
+/*
+ * process/start with shellSnapshot: the first command of a scope waits until
+ * the state of its login shell is taken, and the next ones start without the
+ * login. Where it cannot be taken, commands start with the login.
+ */
+
+#define SNAPSHOT_SCOPE_MAX_BYTES 256
+
+struct process_observer;
+struct shell_state;
+struct snapshot_shell;
+
+/* Answers and returns false if what a start asks for is impossible. */
+bool snapshot_check(struct request *r, const struct process_start_params *p);
+
+/*
+ * Returns what is known of the state that a start asks for; it may be nothing
+ * yet. NULL: it asks for none, or too many are being taken.
+ */
+struct snapshot *snapshot_find(
+    struct session *s, const struct process_start_params *p);
+
+/* NULL: it is not there. */
+const struct shell_state *snapshot_state(const struct snapshot *n);
+const struct snapshot_shell *snapshot_shell(const struct snapshot *n);
+
+/* Tells whether it is being taken, and whether it may be tried now. */
+bool snapshot_is_captured(const struct snapshot *n);
+bool snapshot_is_due(const struct snapshot *n);
+
+/* Returns the text that a capture runs, which the caller frees. */
+char *snapshot_script(struct snapshot *n);
+
+/* The capture was started, with the observer below, or could not be. */
+void snapshot_begun(
+    struct snapshot *n, struct session_process *sp, char *const *envp);
+void snapshot_failed(struct snapshot *n);
+
+extern const struct process_observer snapshot_observer;
 
 #endif

@@ -19,8 +19,8 @@
 struct held_start {
 	STAILQ_ENTRY(held_start) link; /* start_queue.held */
 	struct rpc_id id;
-	bool opened;	  /* request.opened */
-	char *process_id; /* owned; NULL: it names none */
+	bool opened, captured; /* as in the request */
+	char *process_id;      /* owned; NULL: it names none */
 	size_t process_len, len;
 	char text[];
 };
@@ -94,6 +94,7 @@ start_queue_hold(struct request *r, const struct rpc_message *m,
 	h->id = r->id;
 	r->id = (struct rpc_id){ 0 };
 	h->opened = r->opened;
+	h->captured = r->captured;
 	/* Also one that follows its start, which may go on before it: the
 	 * next one must not overtake it then. */
 	if (id.len > 0) {
@@ -126,7 +127,8 @@ go_on(struct session *s, const struct resolve_matches *found)
 		.session = s,
 		.client = &s->client,
 		.id = h->id,
-		.opened = h->opened };
+		.opened = h->opened,
+		.captured = h->captured };
 
 	/* It is removed first, so that it does not have to wait for itself. */
 	STAILQ_REMOVE_HEAD(&q->held, link);
@@ -170,7 +172,7 @@ start_queue_clear(struct session *s)
 	start_queue_init(q);
 }
 
-/* --- starts that wait for a file system --------------------------------- */
+/* --- starts that wait for a file system, or for a login shell ----------- */
 
 /* Of a probe, where it tells how far it is. */
 #define PROGRESS_FD 3
@@ -195,9 +197,12 @@ struct held {
 	TAILQ_ENTRY(held) link; /* held_list */
 	struct session *session;
 	struct rpc_id id;
-	struct spool *spool;	    /* owned; NULL: none */
-	struct object object;	    /* its id is owned */
-	char **paths;		    /* owned; NULL: it follows another */
+	struct spool *spool;		/* owned; NULL: none */
+	struct object object;		/* its id is owned */
+	char **paths;			/* owned; NULL: it waits for no path */
+	const struct snapshot *capture; /* NULL: it waits for no shell */
+	bool follows;		    /* it waits for neither, but for another */
+	bool opened, captured;	    /* what is so when it goes on */
 	struct reaper_watch *probe; /* NULL: it waits for a free one */
 	int fd;			    /* from the probe */
 	uint32_t at;		    /* which path the probe opens */
@@ -391,7 +396,8 @@ repeat(struct held *h)
 		.client = &h->session->client,
 		.id = h->id,
 		.spool = h->spool,
-		.opened = h->paths != NULL };
+		.opened = h->opened,
+		.captured = h->captured };
 
 	h->id = (struct rpc_id){ 0 };
 	h->spool = NULL;
@@ -408,7 +414,7 @@ take_followers(const struct object *object, struct held_list *followers)
 
 	TAILQ_INIT(followers);
 	TAILQ_FOREACH_SAFE (h, &all, link, next)
-		if (h->paths == NULL && is_same(object, &h->object)) {
+		if (h->follows && is_same(object, &h->object)) {
 			take_out(h);
 			TAILQ_INSERT_TAIL(followers, h, link);
 		}
@@ -566,6 +572,10 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
 	r->spool = NULL;
 	h->paths = r->slow;
 	r->slow = NULL;
+	h->capture = r->capture;
+	h->follows = h->paths == NULL && h->capture == NULL;
+	h->opened = r->opened || h->paths != NULL;
+	h->captured = r->captured || h->capture != NULL;
 	h->object = object;
 	h->object.id.ptr = xstrndup(object.id.ptr, object.id.len);
 	h->len = len;
@@ -582,6 +592,21 @@ slow_start_hold(struct request *r, const struct rpc_method *method,
 	}
 	helper_pause_client(r->session);
 	return RPC_PENDING;
+}
+
+/* Each waits once: what goes on here waits for no capture any more. */
+void
+slow_start_captured(struct session *s, const struct snapshot *n)
+{
+	struct held *h;
+
+	do {
+		TAILQ_FOREACH (h, &all, link)
+			if (h->capture == n)
+				break;
+		if (h != NULL)
+			finish(h, NULL);
+	} while (h != NULL);
 }
 
 void

@@ -146,7 +146,7 @@ audit_end_unrecorded(struct session *s, const char *process)
 
 	TAILQ_FOREACH (p, &s->started, link) {
 		audit_copy_id(id, (struct slice){ p->id, p->id_len });
-		if (strcmp(id, process) != 0)
+		if (p->orphaned || strcmp(id, process) != 0)
 			continue;
 		log_warn(0, "a command is ended: its start could not be "
 			    "recorded");

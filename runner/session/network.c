@@ -170,6 +170,8 @@ tell(struct session_process *p, const struct netproxy_decided *d)
 {
 	const struct process_event e = { .kind = EVENT_DECIDED, .decided = d };
 
+	if (p->orphaned)
+		return;
 	if (session_is_told(p))
 		session_tell(&p->session->client, p, &e);
 	watchers_tell(p, &e);

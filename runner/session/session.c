@@ -144,7 +144,7 @@ share_own_ports(struct session *s, const struct sandbox_limits *limits)
 {
 	int err = 0;
 
-	if (!s->limited)
+	if (s->limits_number == 0)
 		s->own_ports = err = own_ports_share();
 	if (err >= 0)
 		err = own_ports_set(s->own_ports, limits->own_ports);
@@ -180,17 +180,17 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 
 	share_own_ports(s, limits);
 	host.own_ports = limits->guards_ports ? s->own_ports : -1;
-	if (s->limited)
+	if (s->limits_number > 0)
 		cgroup_pool_limit(&s->groups, &group);
 	else
 		cgroup_pool_init(&s->groups, &cgroup, &group);
 	host.controllers = s->groups.controllers;
-	if (s->limited)
+	if (s->limits_number > 0)
 		sandboxes_limit(&s->sandbox, &host, limits);
 	else
 		sandboxes_init(&s->sandbox, &host, limits);
 	s->sandbox.defers = true;
-	s->limited = true;
+	s->limits_number++;
 	free(network->allow);
 	free(network->deny);
 	*network = (struct network_limits){

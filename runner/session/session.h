@@ -78,7 +78,9 @@ struct session_process {
 	char *uncovered;
 	bool unrecorded; /* ended because a record was required */
 	bool v0;	 /* started by dialect_v0.c, which has ids of its own */
-	bool orphaned;	 /* v0: its connection has ended */
+	/* nobody is told of it: v0, and its connection has ended; or a capture
+	 * (snapshots.c) */
+	bool orphaned;
 	/* closed: when the id becomes free, in now_ms() time */
 	int64_t forget_ms;
 	size_t output_kept; /* closed: its bytes in session.output_kept */
@@ -205,7 +207,7 @@ struct session {
 	void (*report_unwatched)(uint32_t number, enum channel_end end);
 	struct sandboxes sandbox;
 	struct network_limits network_limits;
-	bool limited; /* session_limit() was called */
+	uint64_t limits_number; /* how often session_limit() was called */
 };
 
 /* Descriptors that the broker opened for the session. */

@@ -192,10 +192,13 @@ is_core(struct slice name)
 }
 
 static bool
-is_inherited(const struct env_policy *policy, struct slice name)
+is_inherited(const struct env_policy *policy, enum env_inherit inherit,
+    struct slice name)
 {
-	if (policy->inherit == ENV_INHERIT_CORE && !is_core(name))
+	if (inherit == ENV_INHERIT_CORE && !is_core(name))
 		return false;
+	if (policy == NULL)
+		return true;
 	if (!policy->ignore_default_excludes)
 		for (size_t i = 0; i < nitems(default_excludes); i++)
 			if (environment_matches(
@@ -232,7 +235,8 @@ set(struct variables *v, struct slice name, struct slice value)
 }
 
 static void
-inherit(struct variables *v, char *const *base, const struct env_policy *policy)
+inherit(struct variables *v, char *const *base, const struct env_policy *policy,
+    enum env_inherit inherit)
 {
 	for (; *base != NULL; base++) {
 		const char *equals = strchr(*base, '=');
@@ -241,7 +245,7 @@ inherit(struct variables *v, char *const *base, const struct env_policy *policy)
 		if (equals == NULL)
 			continue;
 		name = (struct slice){ *base, (size_t)(equals - *base) };
-		if (is_inherited(policy, name))
+		if (is_inherited(policy, inherit, name))
 			set(v, name,
 			    (struct slice){ equals + 1, strlen(equals + 1) });
 	}
@@ -300,6 +304,13 @@ char **
 environment_build(char *const *base, const struct env_policy *policy,
     const struct json_value *env)
 {
+	return environment_restore(base, policy, NULL, env);
+}
+
+char **
+environment_restore(char *const *base, const struct env_policy *policy,
+    char *const *exports, const struct json_value *env)
+{
 	struct variables v = { 0 };
 	size_t candidates = env->count + (policy ? policy->set->count : 0);
 	char **envp = NULL;
@@ -307,10 +318,14 @@ environment_build(char *const *base, const struct env_policy *policy,
 
 	for (char *const *e = base; policy != NULL && *e != NULL; e++)
 		candidates++;
+	for (char *const *e = exports; exports != NULL && *e != NULL; e++)
+		candidates++;
 	v.all = xcalloc(candidates, sizeof(*v.all));
+	if (policy != NULL && policy->inherit != ENV_INHERIT_NONE)
+		inherit(&v, base, policy, policy->inherit);
+	if (exports != NULL)
+		inherit(&v, exports, policy, ENV_INHERIT_ALL);
 	if (policy != NULL) {
-		if (policy->inherit != ENV_INHERIT_NONE)
-			inherit(&v, base, policy);
 		fine = set_all(&v, policy->set);
 		apply_include_only(&v, policy->include_only);
 	}

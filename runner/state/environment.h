@@ -19,6 +19,13 @@ char **environment_build(char *const *base, const struct env_policy *policy,
     const struct json_value *env);
 
 /*
+ * The same with variables that a login shell exported, which come after the
+ * policy's inheritance and are filtered as if it inherited all. NULL: none.
+ */
+char **environment_restore(char *const *base, const struct env_policy *policy,
+    char *const *exports, const struct json_value *env);
+
+/*
  * Returns a new vector in which one variable is set; one free() frees it. envp
  * is always freed. Returns NULL if the value holds a NUL byte.
  */

@@ -392,6 +392,25 @@ def test_restricted(start, wire, form, directory, sandbox):
     assert {e[1] for e in wire.errors()} <= {-32004}
 
 
+def test_shell_snapshot(start, wire, form, directory, user):
+    """With its feature on codex asks for the state of a login shell: the user's profile runs once."""
+    profile = pathlib.Path(user.pw_dir) / ".bash_profile"
+    assert not profile.exists()
+    try:
+        profile.write_text(f"echo >>{directory}/logins; export OF_PROFILE=profile; greet() {{ echo hello; }}\n")
+        profile.chmod(0o644)
+        codex = start(url=wire.url, form=form, config={"features": "shell_snapshot_v2 = true"},
+                      flags=("--sandbox", "workspace-write"))
+        for _ in range(3):
+            assert codex.run("greet; echo $OF_PROFILE").end() == ["hello", "profile"]
+        codex.finish()
+    finally:
+        profile.unlink()
+    assert [p["shellSnapshot"]["shell"]["name"] for _, p, _ in wire.requests("process/start")] == ["bash"] * 3
+    assert (directory / "logins").read_text() == "\n"
+    assert {e[1] for e in wire.errors()} <= {-32004}
+
+
 def test_under_a_ceiling(start, configured, log, user, directory):
     """The operator permits workspace-write and nothing unsandboxed: a codex that asks for that notices nothing.
 

@@ -178,6 +178,17 @@ def refused(*argv, **params):
     return ("run", {"argv": argv, "env": {"PATH": "/usr/bin:/bin"}, "tty": False, "cwd": "file://DIR", **params})
 
 
+EVERYTHING = {"inherit": "all", "ignoreDefaultExcludes": True, "exclude": [], "set": {}, "includeOnly": []}
+FISH = {"name": "fish", "path": "/bin/bash"}
+
+
+def snapshot(text, shell=None, **params):
+    """A command with the state of a login shell."""
+    shell = shell or {"name": "bash", "path": "/bin/bash"}
+    return refused("/bin/bash", "-lc", text, "name", **{"shellSnapshot": {"scopeId": "s", "shell": shell}, "envPolicy": EVERYTHING,
+                                                        **params})
+
+
 def config(paths, requirements=(), **params):
     return ("environmentConfig/read", {"cwd": "file://DIR", "configPaths": paths,
                                        "requirementsPaths": list(requirements), **params})
@@ -333,6 +344,21 @@ CASES = {
     "start-policy": ("", [refused("/bin/true", sandbox={**policy, **more}, **start) for policy in (READ_ONLY, DISABLED) for more, start in (
         ({"cwd": "file://host/x"}, {}), ({"workspaceRoots": ["file://host/x"]} if policy == READ_ONLY else {"windowsSandboxLevel": "x"}, {}),
         ({"windowsSandboxLevel": "mxc"}, {}), ({"permissions": {"type": "x"}}, {}), ({}, {"cwd": "file://host/x"}))]),
+    # the state of a login shell
+    "snapshot": ("""cat >HOME/.bashrc <<'END'
+              f() { echo "f $1"; }; g() { echo g; }; export -f g; alias l='echo alias'
+              shopt -s extglob expand_aliases; set -o noglob; export OF_RC=rc LINES_OF=$'a\nb' A=rc SECRET_KEY=k; echo printed
+END
+              printf 'export OF_PROFILE=profile\n' >HOME/.bash_profile""",
+                 [snapshot('f x; bash -c g; l; echo $OF_RC $OF_PROFILE "$LINES_OF" $A [$SECRET_KEY] $0 "$@"; echo * $-; pwd; exit 3', **more)
+                  for more in ({}, {"env": {"A": "request"}}, {"envPolicy": {**EVERYTHING, "ignoreDefaultExcludes": False}},
+                               {"envPolicy": {**EVERYTHING, "set": {"A": "set"}, "exclude": ["LINES*"]}}, {"tty": True})] +
+                 [refused("true", shellSnapshot=v) for v in (
+                     7, {}, {"scopeId": "s"}, {"scopeId": 7, "shell": 7}, {"scopeId": "s", "shell": 7}, {"scopeId": "", "shell": FISH},
+                     {"scopeId": "s" * 257, "shell": FISH}, {"scopeId": "s", "shell": {}}, {"scopeId": "s", "shell": {"name": "bash"}})] +
+                 [snapshot("true", shell=FISH), snapshot("true", shell={"name": "", "path": "/bin/bash"}),
+                  snapshot("true", shell={"name": "bash", "path": "/bin/none"}, argv=["/bin/none", "-lc", "true"]),
+                  snapshot("true", shell=FISH, argv=["/bin/bash", "-c", "echo $OF_RC"])]),
     # skills and plugins
     "roots": ("""w() { mkdir -p "$(dirname "$1")"; printf %s "$2" >"$1"; }; w p/.codex-plugin/plugin.json '{"mcpServers":"./m","apps":7}'
               w p/m mcp; w p/.app.json app; w p/SKILL.md top; w p/s/a/SKILL.md x; w p/s/a/agents/openai.yaml y; w p/in/.claude-plugin/plugin.json in

@@ -81,7 +81,10 @@ static const struct field {
 	{ "process/start", "enforceManagedNetwork", "true", BOOL, DEFAULT },
 	{ "process/start", "managedNetwork", "{}", OBJECT, OPTIONAL },
 	{ "process/start", "networkProxy", "{\"proxy\":{}}", OBJECT, OPTIONAL },
-	{ "process/start", "shellSnapshot", "{}", OBJECT, OPTIONAL },
+	{ "process/start", "shellSnapshot",
+	    "{\"scopeId\":\"s\",\"shell\":"
+	    "{\"name\":\"bash\",\"path\":\"/b\"}}",
+	    OBJECT, OPTIONAL },
 	{ "process/start", "startId", "\"s\"", STRING, OPTIONAL },
 	{ "process/start", "retention", "{\"headBytes\":1}", OBJECT, OPTIONAL },
 	{ "process/start", "timeoutMs", "1", U64, OPTIONAL },

@@ -71,7 +71,7 @@ show_start(struct json_writer *w, const union method_params *p)
 	json_bool(w, s->enforce_managed_network);
 	json_bool(w, s->has_managed_network);
 	json_bool(w, s->network.given && !s->network.own);
-	json_bool(w, s->has_shell_snapshot);
+	json_bool(w, s->snapshot.given);
 }
 
 static void
@@ -196,7 +196,10 @@ static const struct value_row value_rows[] = {
 		"\"shellSnapshot\":null"),
 	    START_SHOWN ",false,false,false,false,true,false]" },
 	{ "process/start", show_start,
-	    START("," SANDBOX("disabled") ",\"shellSnapshot\":{}"),
+	    START(
+		"," SANDBOX("disabled") ",\"shellSnapshot\":{\"scopeId\":\"s\","
+					"\"shell\":{\"name\":\"bash\","
+					"\"path\":\"/b\"}}"),
 	    START_SHOWN ",false,true,false,false,false,true]" },
 	{ "process/start", show_start, START(POLICY("core", "true")),
 	    START_SHOWN ",false,0,true,[\"E*\"],{\"S\":\"1\"},[\"I\"],"

@@ -316,6 +316,7 @@ struct start {
 	const struct sandbox_command *command; /* NULL: a helper */
 	int stdio[3];
 	int terminal; /* socket for the master of a new terminal */
+	int given;    /* becomes the command's descriptor 3; or -1 */
 	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
 	int group;		       /* its version 2 directory, or -1 */
 	bool born;   /* the intermediate process was cloned into `group` */
@@ -498,17 +499,26 @@ await_init(const struct start *s)
 	return read(s->ready[0], &byte, 1) == 1 ? 0 : -ESRCH;
 }
 
+/* The command's descriptor 3 is put there last, from a number above all that
+ * are placed: the ruleset may lie there, and so may others. */
 static int
-place_descriptors(const int stdio[3], int *ruleset)
+place_descriptors(const struct start *s, int *ruleset)
 {
+	int given = s->given >= 0 ? fcntl(s->given, F_DUPFD_CLOEXEC, 5) : -1;
+	int next = s->given >= 0 ? 4 : 3;
+
+	if (s->given >= 0 && given < 0)
+		return -errno;
 	for (int i = 0; i < 3; i++)
-		if (dup2(stdio[i], i) < 0)
+		if (dup2(s->stdio[i], i) < 0)
 			return -errno;
-	if (*ruleset >= 0 && move_fd(*ruleset, 3, true) < 0)
+	if (*ruleset >= 0 && move_fd(*ruleset, next, true) < 0)
+		return -errno;
+	if (given >= 0 && dup2(given, 3) < 0)
 		return -errno;
 	if (*ruleset >= 0)
-		*ruleset = 3;
-	close_from(*ruleset >= 0 ? 4 : 3);
+		*ruleset = next++;
+	close_from(next);
 	return 0;
 }
 
@@ -556,7 +566,7 @@ command_steps(struct start *s)
 	if (err < 0)
 		return err;
 	s->step = "standard descriptors";
-	err = place_descriptors(s->stdio, &ruleset);
+	err = place_descriptors(s, &ruleset);
 	if (err < 0)
 		return err;
 	children_reset_signals();
@@ -760,7 +770,8 @@ inside_start(const struct inside *in, const struct sandbox_command *c,
 		s.joins[i] = c->joins & 1u << i ? *fds++ : -1;
 	if (s.joins[CGROUP_UNIFIED] >= 0)
 		s.group = *fds++;
-	s.terminal = c->tty ? *fds : -1;
+	s.terminal = c->tty ? *fds++ : -1;
+	s.given = c->given ? *fds : -1;
 	start(&s, a);
 }
 

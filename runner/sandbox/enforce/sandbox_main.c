@@ -548,13 +548,15 @@ check(struct sandbox_answer *a)
 
 /*
  * Counts the descriptors of SANDBOX_START: three standard ones, one for each
- * hierarchy, the version 2 directory, and the socket for a terminal.
+ * hierarchy, the version 2 directory, the socket for a terminal, and one that
+ * the command gets.
  */
 static size_t
 fds_of(const struct sandbox_command *c)
 {
 	return 3 + (size_t)__builtin_popcount(c->joins) +
-	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0);
+	       (c->joins & 1u << CGROUP_UNIFIED ? 1 : 0) + (c->tty ? 1 : 0) +
+	       (c->given ? 1 : 0);
 }
 
 static void

@@ -152,6 +152,7 @@ sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins)
 {
 	buf_put_u8(b, SANDBOX_START);
 	buf_put_u8(b, c->tty);
+	buf_put_u8(b, c->given);
 	buf_put_u32(b, c->resolver);
 	buf_put_u8(b, joins);
 	buf_put(b, c->cwd, strlen(c->cwd) + 1);
@@ -165,6 +166,7 @@ int
 sandbox_start_get(struct buf_reader *r, struct sandbox_command *c)
 {
 	*c = (struct sandbox_command){ .tty = buf_get_u8(r) };
+	c->given = buf_get_u8(r);
 	c->resolver = buf_get_u32(r);
 	c->joins = buf_get_u8(r);
 	c->cwd = get_text(r);

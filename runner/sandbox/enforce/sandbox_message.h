@@ -90,6 +90,7 @@ struct sandbox_command {
 	/* where it starts if the policy hides cwd; empty: nowhere */
 	const char *instead;
 	bool tty;
+	bool given; /* it gets a descriptor 3 */
 	/* of execd-netproxy, in host order; 0: resolv.conf is the host's */
 	uint32_t resolver;
 	uint8_t joins; /* mask of 1 << enum cgroup_hierarchy */

@@ -415,7 +415,7 @@ put_group(const struct group *g, int *fds, uint8_t *joins)
 
 int
 sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group, int *terminal,
+    const int stdio[3], const struct group *group, int given, int *terminal,
     struct sandbox_answer *a)
 {
 	int fds[SANDBOX_FDS_MAX] = { stdio[0], stdio[1], stdio[2] };
@@ -434,6 +434,8 @@ sandbox_start(struct sandbox *n, const struct sandbox_command *c,
 		nfds += put_group(group, fds + nfds, &joins);
 	if (c->tty)
 		fds[nfds++] = handover[1];
+	if (c->given)
+		fds[nfds++] = given;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_start_put(&b, c, joins);
 	err = sandbox_ask(n, &b, fds, nfds, a);

@@ -116,15 +116,16 @@ int sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct sandbox **sandbox);
 
 /*
- * Starts a command in the sandbox and in a control group (NULL: none), and
- * waits until exec has worked or failed. Returns 0 with *terminal, or -errno
+ * Starts a command in the sandbox and in a control group (NULL: none), with
+ * `given` as its descriptor 3 if c->given, and waits until exec has worked or
+ * failed. Returns 0 with *terminal, or -errno
  * with the answer's step. *terminal is the master of a terminal that the
  * sandbox made, which is the caller's, or -1. If the view was no longer intact,
  * the sandbox is stale afterwards, and another sandbox of the same plan may
  * work.
  */
 int sandbox_start(struct sandbox *n, const struct sandbox_command *c,
-    const int stdio[3], const struct group *group, int *terminal,
+    const int stdio[3], const struct group *group, int given, int *terminal,
     struct sandbox_answer *a);
 
 /* Logs the step of an answer. With -ESTALE the step itself says what changed.
