@@ -37,6 +37,7 @@ enum client_certificate {
 
 /* What the values of frontend_keys.def and of the broker's own keys are in C.
  */
+#define VALUE_auth		 bool
 #define VALUE_bool		 bool
 #define VALUE_serve		 bool
 #define VALUE_bytes		 uint64_t

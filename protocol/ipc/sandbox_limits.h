@@ -112,7 +112,8 @@ struct sandbox_limits {
 	 * those of a reload. False where there can be none.
 	 */
 	bool guards_ports;
-	bool open_port; /* one of them lets in who shows nothing */
+	bool
+	    open_port; /* one of them may let in a command that shows nothing */
 	uint16_t own_ports[SANDBOX_OWN_PORTS_MAX]; /* TCP; 0: none */
 	uint32_t network_connections; /* of each command with a list, at once */
 	uint64_t network_bytes;	      /* of each such command; 0: no limit */

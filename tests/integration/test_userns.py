@@ -298,7 +298,7 @@ def test_a_watching_channel_ends_alone():
 
 
 KEYS = (pathlib.Path(__file__).parents[2] / "protocol/ipc/frontend_keys.def").read_text()
-WIDTHS = {"bool": 1, "serve": 1, "bytes": 8}
+WIDTHS = {"auth": 1, "bool": 1, "serve": 1, "bytes": 8}
 
 
 def nets(count):

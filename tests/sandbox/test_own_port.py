@@ -11,6 +11,7 @@ import socket
 import pytest
 from conftest import Shell, as_test_user, direct
 from policies import workspace_write
+from test_environments import come
 
 PYTHON = "/usr/bin/python3 -c '%s'"
 UPGRADE = ("import socket\ns = socket.create_connection((\"127.0.0.1\", %d))\n"
@@ -187,10 +188,11 @@ def test_a_listener_without_authentication_is_told(spawn, user):
     server.wait_log("no authentication: whoever connects starts commands as")
 
 
-def test_where_nothing_guards_it_the_log_says_so(configured, user, place):
+@pytest.mark.parametrize("who", ["allow-unauthenticated = x", "auth = peer-user"])
+def test_where_nothing_guards_it_the_log_says_so(configured, user, place, who):
     """Calls of 32 bits have no proxy."""
-    server = configured(f"[listener l]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = x\n[identity x]\n"
-                        f"user = {user.pw_name}\nsandbox-allow-32bit = yes\n")
-    shell = Shell(server.ready(), workspace_write(place, network="enabled"), place)
+    server = configured(f"[listener l]\naddress = ws://127.0.0.1:0\n{who}\n[identity x]\n"
+                        f"user = {user.pw_name}\nsandbox-allow-32bit = yes\npeer-user = {user.pw_name}\n")
+    shell = Shell(come(server, user.pw_name).ready(), workspace_write(place, network="enabled"), place)
     assert "101" in shell(status(port_of(server)))
     server.wait_log("nothing here keeps a command with a network from execd's own port")

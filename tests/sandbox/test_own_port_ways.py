@@ -8,6 +8,7 @@ import socket
 
 import pytest
 from conftest import configured, digest  # noqa: F401
+from test_environments import come, environment, listener
 from test_listeners import activate, identity
 from test_network_lists import POLICY, PYTHON, end, launch, own, run, start
 from execd_client import WebSocket
@@ -38,9 +39,14 @@ def port_of(server):
     return int(server.url.rsplit(":", 1)[1])
 
 
-@pytest.fixture(params=["open", "token"])
-def execd(request, spawn):
-    """A listener that lets in whoever connects, and one that wants a token; a client of it."""
+@pytest.fixture(params=["open", "token", "peer-user"])
+def execd(request, spawn, configured, user):  # noqa: F811
+    """A listener that lets in whoever connects, one that wants a token, and one that lets in the command's user; a
+    client of it."""
+    if request.param == "peer-user":
+        s = configured(listener() + environment("a", user, user.pw_name))
+        s.client = come(s, user.pw_name).ready()
+        return s
     how = {"open": ["--allow-unauthenticated"],
            "token": ["--ws-auth", "capability-token", "--ws-token-sha256", digest("t")]}[request.param]
     s = spawn(*how, listen="ws://0.0.0.0:0")

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 #include "requests.h"
 #include "seqpacket.h"
 #include "session_registry.h"
+#include "tcp_peer.h"
 #include "util.h"
 
 #define CONNECTIONS 8 /* numbers that the made-up messages use */
@@ -288,6 +291,113 @@ test_every_message_in_every_state(void **state)
 		}
 }
 
+/* --- auth = peer-user --------------------------------------------------- */
+
+#define SOMEBODY 4711 /* as root; else one's own user comes */
+
+/* A connection to the listening socket, made by that user. Returns the end that
+ * was accepted. */
+static int
+come(int listening, uid_t uid, int *client)
+{
+	struct sockaddr_in to;
+	socklen_t len = sizeof(to);
+
+	getsockname(listening, (struct sockaddr *)&to, &len);
+	setfsuid(uid);
+	*client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setfsuid(geteuid());
+	assert_int_equal(connect(*client, (struct sockaddr *)&to, len), 0);
+	return accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* Gives AUTHENTICATE this descriptor. Returns an enum verdict, or -errno. */
+static int
+authenticate_with(int fd)
+{
+	struct control_verdict v;
+	struct buf b;
+	int err;
+
+	put_request(&b, BROKER_REQ_AUTHENTICATE, 1, NULL);
+	err = take(&b, fd);
+	buf_clear(&b);
+	if (err < 0)
+		return err;
+	assert_true(take_answer(BROKER_ANS_AUTHENTICATE, &v));
+	return v.verdict;
+}
+
+static void
+expect_user(int listening, uid_t uid, int verdict)
+{
+	int client, fd = come(listening, uid, &client);
+
+	assert_int_equal(authenticate_with(fd), verdict);
+	close(client);
+}
+
+/* What a lying front-end can send instead of the client's connection. */
+static void
+expect_lies(int listening)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	uid_t uid = geteuid() == 0 ? SOMEBODY : geteuid();
+	int client, fd;
+
+	for (int gift = 0; gift < GIFTS; gift++)
+		assert_int_equal(
+		    authenticate_with(open_gift((enum gift)gift)), -EBADMSG);
+	/* a connection of a user who may come in, at another port */
+	assert_int_equal(bind(other, (struct sockaddr *)&any, sizeof(any)), 0);
+	assert_int_equal(listen(other, 1), 0);
+	assert_int_equal(
+	    authenticate_with(come(other, uid, &client)), -EBADMSG);
+	close(client);
+	close(other);
+	/* the other end */
+	fd = come(listening, uid, &client);
+	assert_int_equal(authenticate_with(client), -EBADMSG);
+	close(fd);
+}
+
+static void
+test_whose_connection_it_is(void **state)
+{
+	struct listener *l = broker.conf->listeners[0];
+	struct identity *id = broker.conf->identities[0];
+	uid_t uid = geteuid() == 0 ? SOMEBODY : geteuid();
+	int client, fd;
+
+	broker.frontend->state = FRONTEND_SERVING;
+	l->keys.peer_user = true;
+	l->diag_fd = tcp_peer_open(l->fd);
+	assert_true(l->diag_fd >= 0);
+	strings_add(&id->peer_users, "somebody");
+	free(id->peer_uids);
+	id->peer_uids = xcalloc(1, sizeof(*id->peer_uids));
+	id->peer_uids[0] = uid;
+
+	expect_user(l->fd, uid, VERDICT_GRANTED);
+	assert_non_null(strstr(
+	    grant_find(broker.frontend, 1)->peer, " of somebody, listener "));
+	requests_forget(&broker);
+	expect_lies(l->fd);
+	if (geteuid() == 0) {
+		expect_user(l->fd, 0, VERDICT_STRANGER);
+		expect_user(l->fd, SOMEBODY + 1, VERDICT_STRANGER);
+	}
+	/* Connect, send, close: the kernel would answer root's uid. */
+	id->peer_uids[0] = 0;
+	fd = come(l->fd, uid, &client);
+	close(client);
+	assert_int_equal(authenticate_with(fd), VERDICT_STRANGER);
+	l->keys.peer_user = false;
+	requests_forget(&broker);
+}
+
 /* Whose token has expired may resume, and ask for nothing else. */
 static void
 test_a_grant_to_resume(void **state)
@@ -434,6 +544,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_message_in_every_state),
+		cmocka_unit_test(test_whose_connection_it_is),
 		cmocka_unit_test(test_a_grant_to_resume),
 		cmocka_unit_test(test_made_up_messages),
 	};

@@ -84,12 +84,16 @@ find_certificate(const struct conf *c, const struct control_cert_verdict *v)
 }
 
 static struct identity *
-find_uid(const struct conf *c, uid_t uid)
+find_uid(const struct conf *c, uid_t uid, struct credential_finding *found)
 {
+	found->how = "peer user";
 	for (size_t i = 0; i < c->nidentities; i++)
 		for (size_t j = 0; j < c->identities[i]->peer_users.count; j++)
-			if (c->identities[i]->peer_uids[j] == uid)
+			if (c->identities[i]->peer_uids[j] == uid) {
+				found->user =
+				    c->identities[i]->peer_users.items[j];
 				return c->identities[i];
+			}
 	return NULL;
 }
 
@@ -176,7 +180,7 @@ verify_bearer(const struct conf *c,
 /* Decides for a client that shows no token. */
 static enum verdict
 verify_other(const struct conf *c, const struct listener *l,
-    const struct control_authenticate *presented, const struct ucred *peer,
+    const struct control_authenticate *presented, const uid_t *peer,
     struct credential_finding *found)
 {
 	bool known = presented->has_certificate || peer != NULL;
@@ -184,10 +188,8 @@ verify_other(const struct conf *c, const struct listener *l,
 	found->how = "certificate";
 	if (presented->has_certificate)
 		found->who = find_certificate(c, &presented->cert_verdict);
-	if (found->who == NULL && peer != NULL) {
-		found->who = find_uid(c, peer->uid);
-		found->how = "peer user";
-	}
+	if (found->who == NULL && peer != NULL)
+		found->who = find_uid(c, *peer, found);
 	if (found->who == NULL && l->allow_unauthenticated != NULL) {
 		found->who = conf_find_identity(c, l->allow_unauthenticated);
 		found->how = "nothing";
@@ -202,15 +204,20 @@ verify_other(const struct conf *c, const struct listener *l,
 /* Finds the identity of the client, whatever it may do here. */
 static enum verdict
 verify_any(const struct conf *c, const struct listener *l,
-    const struct control_authenticate *presented, const struct ucred *peer,
+    const struct control_authenticate *presented, const uid_t *peer,
     int64_t now_s, struct credential_finding *found)
 {
 	bool tokens = has_tokens(c) || conf_has_signed_tokens(c);
 
 	found->who = NULL;
 	found->how = "";
+	found->user = NULL;
 	found->jwt.token = (struct control_token){ 0 };
 	found->jwt.why[0] = '\0';
+	if (l->keys.peer_user) {
+		found->who = peer ? find_uid(c, *peer, found) : NULL;
+		return found->who ? VERDICT_GRANTED : VERDICT_STRANGER;
+	}
 	/* Where no identity has a token, the header means nothing, as with the
 	 * reference server. */
 	if (presented->kind == CREDENTIAL_BEARER && tokens)
@@ -220,7 +227,7 @@ verify_any(const struct conf *c, const struct listener *l,
 
 enum verdict
 credential_verify(const struct conf *c, const struct listener *l,
-    const struct control_authenticate *presented, const struct ucred *peer,
+    const struct control_authenticate *presented, const uid_t *peer,
     int64_t now_s, bool operates, struct credential_finding *found)
 {
 	const struct strings *named = operates ? &l->operators : &l->identities;

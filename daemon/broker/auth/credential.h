@@ -7,7 +7,7 @@
 #ifndef CREDENTIAL_H
 #define CREDENTIAL_H
 
-#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base.h"
 #include "conf.h"
@@ -22,19 +22,23 @@ struct credential_finding {
 	struct identity *who;
 	/* likewise, the kind of credential, for the audit log */
 	const char *how;
+	/* the name of the user, if the kernel's word on it decided; else NULL
+	 */
+	const char *user;
 	struct jwt_answer jwt; /* of a signed token; else empty */
 };
 
 /*
- * peer is what the kernel says of the client of a LISTENER_UNIX, else NULL. A
- * bearer token alone decides. Without one the client's certificate decides,
- * then its user, then what the listener says of clients without a credential.
+ * peer is the user that the kernel says the client is, or NULL if it is not
+ * known. With `auth = peer-user` nothing else decides. Otherwise a bearer token
+ * alone decides. Without one the client's certificate decides, then its user,
+ * then what the listener says of clients without a credential.
  * If the client operates, which is to read /metrics, l->operators are let in,
  * else l->identities. VERDICT_RESUME is for a token that has only expired:
  * whether it has a session here is the caller's to find out. Fills in *found.
  */
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
-    const struct control_authenticate *presented, const struct ucred *peer,
+    const struct control_authenticate *presented, const uid_t *peer,
     int64_t now_s, bool operates, struct credential_finding *found);
 
 /* Tells whether a session goes on whose client had this token: it has not

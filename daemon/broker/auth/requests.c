@@ -3,6 +3,7 @@
  * The front-end's requests. A request must be in the table below, be permitted
  * now, decode exactly, and name a grant that the front-end was given.
  */
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base.h"
@@ -10,6 +11,7 @@
 #include "code_pages.h"
 #include "conf.h"
 #include "credential.h"
+#include "dispose.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "log_limit.h"
@@ -18,6 +20,7 @@
 #include "spawn_client.h"
 #include "stats.h"
 #include "systemd.h"
+#include "tcp_peer.h"
 
 /* A request that was decoded. */
 struct request {
@@ -81,24 +84,99 @@ find_listener(const struct broker *m, uint32_t id)
 	return NULL;
 }
 
-/* Reads what the kernel says of the client of a unix listener. The descriptor
- * is the client's socket, and proves nothing else. */
+/* Who the kernel says a client is. */
+struct peer {
+	uid_t uid;
+	const uid_t *known; /* &uid, or NULL: it does not say */
+};
+
 static int
-take_peer(const struct listener *l, int fd, struct ucred *peer)
+take_unix_peer(int fd, struct peer *p)
 {
-	socklen_t len = sizeof(*peer);
+	struct ucred its;
+	socklen_t len = sizeof(its);
 	int domain = 0;
 	socklen_t domain_len = sizeof(domain);
 
-	if ((l->kind == LISTENER_UNIX) != (fd >= 0))
-		return -EBADMSG;
-	if (fd < 0)
-		return 0;
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) < 0 ||
 	    domain != AF_UNIX ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) < 0)
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &its, &len) < 0)
 		return -EBADMSG;
+	p->uid = its.uid;
+	p->known = &p->uid;
 	return 0;
+}
+
+/* Tells whether it is a connection that the listener has accepted. */
+static bool
+is_accepted(const struct listener *l, int fd)
+{
+	struct sockaddr_storage here = { 0 }, its = { 0 };
+	socklen_t n = sizeof(here), m = sizeof(its);
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP &&
+	       getsockname(l->fd, (struct sockaddr *)&here, &n) == 0 &&
+	       getsockname(fd, (struct sockaddr *)&its, &m) == 0 &&
+	       memcmp(&here, &its, sizeof(here)) == 0;
+}
+
+/* A client that has closed its socket may have no user any more: it is refused,
+ * and the front-end has done nothing wrong. */
+static int
+take_tcp_peer(
+    const struct listener *l, int *fd, const char *name, struct peer *p)
+{
+	int err;
+
+	if (!is_accepted(l, *fd))
+		return -EBADMSG;
+	err = tcp_peer_uid(l->diag_fd, *fd, &p->uid);
+	if (err == 0)
+		p->known = &p->uid;
+	else if (log_permits(LOG_FAILURE, name, "user"))
+		log_info("%s: its user is not known: %s", name,
+		    err == -EPERM ? "root, or one of another user namespace"
+		    : err == -ENOENT || err == -ENOTCONN
+			? "it has closed the connection, or is in another "
+			  "network namespace"
+			: strerror(-err));
+	/* Unlike a unix socket, this one may linger (dispose.h). */
+	dispose(fd, 1);
+	*fd = -1;
+	return 0;
+}
+
+/* Asks the kernel about the client of a listener whose front-end sends the
+ * client's socket with the request, where it is one of those. The descriptor
+ * proves nothing else. */
+static int
+take_peer(const struct listener *l, struct request *q, struct peer *p)
+{
+	bool tcp = l->kind != LISTENER_UNIX && l->keys.peer_user;
+
+	p->known = NULL;
+	if ((tcp || l->kind == LISTENER_UNIX) != (*q->fd >= 0))
+		return -EBADMSG;
+	if (*q->fd < 0)
+		return 0;
+	return tcp ? take_tcp_peer(l, q->fd, q->authenticate.peer, p)
+		   : take_unix_peer(*q->fd, p);
+}
+
+/* Logs, records and lists name the user and the listener beside the address.
+ * Long names are cut. */
+static void
+name_peer(
+    struct control_authenticate *a, const struct listener *l, const char *user)
+{
+	char text[CONTROL_PEER_MAX];
+
+	snprintf(text, sizeof(text), "%.31s of %.32s, listener %.16s", a->peer,
+	    user, l->name);
+	memcpy(a->peer, text, sizeof(text));
 }
 
 static void
@@ -156,21 +234,21 @@ answer_authenticate(struct broker *m, struct request *q)
 	struct credential_finding found = { .how = "" };
 	const struct listener *l;
 	struct grant *g = NULL;
-	struct ucred peer;
+	struct peer peer;
 	enum verdict v;
 
 	l = find_listener(m, a->listener);
 	if (a->kind > CREDENTIAL_BEARER || !listener_was(a->listener) ||
 	    grant_find(f, a->conn) != NULL)
 		return -EPERM;
-	if (l != NULL && take_peer(l, *q->fd, &peer) < 0)
+	if (l != NULL && take_peer(l, q, &peer) < 0)
 		return -EBADMSG;
 	check_cert_verdict(m, a);
 	if (l == NULL || (m->stopping && !m->leaving) ||
 	    f->grants.count >= m->conf->limits.frontend.max_connections)
 		v = VERDICT_BUSY; /* a reload closed it meanwhile */
 	else
-		v = credential_verify(m->conf, l, a, *q->fd >= 0 ? &peer : NULL,
+		v = credential_verify(m->conf, l, a, peer.known,
 		    (int64_t)time(NULL), false, &found);
 	if (v == VERDICT_RESUME &&
 	    !session_token_has_any(m, found.who, &found.jwt.token)) {
@@ -178,6 +256,8 @@ answer_authenticate(struct broker *m, struct request *q)
 		found.who = NULL;
 	}
 	explicit_bzero(a->credential, sizeof(a->credential));
+	if (found.who != NULL && found.user != NULL)
+		name_peer(a, l, found.user);
 	credential_audit(m, a, l, v, &found, NULL);
 	log_refused(a->peer, v, &found.jwt);
 	if (found.who != NULL) {
@@ -281,7 +361,7 @@ answer_done(struct broker *m, struct request *q)
  */
 static enum verdict
 verify_operator(struct broker *m, struct control_authenticate *a,
-    const struct listener *l, const struct ucred *peer)
+    const struct listener *l, const uid_t *peer)
 {
 	struct credential_finding found = { .how = "" };
 	enum verdict v;
@@ -302,18 +382,17 @@ answer_metrics(struct broker *m, struct request *q)
 	struct control_authenticate *a = &q->authenticate;
 	struct control_metrics answer = { .verdict = VERDICT_BUSY };
 	const struct listener *l;
-	struct ucred peer;
+	struct peer peer;
 
 	l = find_listener(m, a->listener);
 	if (a->kind > CREDENTIAL_BEARER || !listener_was(a->listener) ||
 	    (l != NULL && !l->keys.operate))
 		return -EPERM;
-	if (l != NULL && take_peer(l, *q->fd, &peer) < 0)
+	if (l != NULL && take_peer(l, q, &peer) < 0)
 		return -EBADMSG;
 	/* If there is none, a reload closed it meanwhile. */
 	if (l != NULL)
-		answer.verdict = (uint8_t)verify_operator(
-		    m, a, l, *q->fd >= 0 ? &peer : NULL);
+		answer.verdict = (uint8_t)verify_operator(m, a, l, peer.known);
 	explicit_bzero(a->credential, sizeof(a->credential));
 	if (answer.verdict == VERDICT_GRANTED)
 		stats_collect(m, &answer);

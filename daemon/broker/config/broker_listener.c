@@ -12,6 +12,7 @@
 #include "exit_code.h"
 #include "spawn_client.h"
 #include "systemd.h"
+#include "tcp_peer.h"
 
 union address {
 	struct sockaddr any;
@@ -29,7 +30,7 @@ listener_new(const char *name)
 
 	l->name = xstrdup(name);
 	l->mode = CONF_MODE_UNSET;
-	l->fd = l->out_fd = l->chain_fd = l->key_fd = -1;
+	l->fd = l->out_fd = l->diag_fd = l->chain_fd = l->key_fd = -1;
 	l->client_ca_fd = l->client_crl_fd = -1;
 	return l;
 }
@@ -37,8 +38,8 @@ listener_new(const char *name)
 void
 listener_free(struct listener *l)
 {
-	const int fds[] = { l->fd, l->out_fd, l->chain_fd, l->key_fd,
-		l->client_ca_fd, l->client_crl_fd };
+	const int fds[] = { l->fd, l->out_fd, l->diag_fd, l->chain_fd,
+		l->key_fd, l->client_ca_fd, l->client_crl_fd };
 
 	for (size_t i = 0; i < nitems(fds); i++)
 		if (fds[i] >= 0)
@@ -292,6 +293,29 @@ open_stdio(struct listener *l)
 	return l->fd < 0 || l->out_fd < 0 ? -errno : 0;
 }
 
+/* Returns 0, or an enum exit_code after logging the error. */
+static int
+open_diag(struct listener *l)
+{
+	if (!l->keys.peer_user || l->kind != LISTENER_WS)
+		return 0;
+	if (!l->loopback) {
+		log_error(0,
+		    "%s: auth = peer-user needs a loopback address, and "
+		    "systemd's socket has %s",
+		    l->address, l->url);
+		return EXIT_CONFIG;
+	}
+	l->diag_fd = tcp_peer_open(l->fd);
+	if (l->diag_fd >= 0)
+		return 0;
+	log_error(l->diag_fd,
+	    "%s: auth = peer-user: the kernel does not say who connects there "
+	    "(sock_diag(7))",
+	    l->address);
+	return EXIT_UNENFORCEABLE;
+}
+
 int
 listener_open(struct listener *l)
 {
@@ -305,7 +329,7 @@ listener_open(struct listener *l)
 	else
 		err = have_bound(l);
 	if (err == 0)
-		return 0;
+		return open_diag(l);
 	if (l->scheme == ADDRESS_SYSTEMD && err == -ENOENT)
 		log_error(0,
 		    "%s: execd was started without a socket of that "

@@ -53,8 +53,9 @@ struct listener {
 	uint32_t id;
 	uint32_t place; /* its number in root's list */
 	enum listener_kind kind;
-	int fd;	    /* listening; for LISTENER_STDIO the input */
-	int out_fd; /* for LISTENER_STDIO the output, else -1 */
+	int fd;	     /* listening; for LISTENER_STDIO the input */
+	int out_fd;  /* for LISTENER_STDIO the output, else -1 */
+	int diag_fd; /* for tcp_peer_uid(), if it is asked here; else -1 */
 	bool loopback;
 	char url[128]; /* with the real port, for the line on standard output */
 };

@@ -156,6 +156,56 @@ check_credentials(const struct identity *a, const struct identity *b, char *why)
 		   : 0;
 }
 
+/* Who runs commands here may connect from one of them, and would then be
+ * somebody else. Root can be anybody anyway, and `nobody` is what the kernel
+ * shows for users without a number here. */
+static int
+check_peer_user(
+    const struct conf *c, const struct identity *id, size_t user, char *why)
+{
+	const char *name = id->peer_users.items[user];
+	uid_t uid = id->peer_uids[user];
+
+	if (uid == 0 || uid == 65534)
+		return conf_refuse(why,
+		    "[identity %.100s] peer-user: %.100s is nobody whom a "
+		    "listener with auth = peer-user lets in",
+		    id->name, name);
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->identities[i]->uid == uid && id->uid != uid)
+			return conf_refuse(why,
+			    "[identity %.100s] peer-user: %.100s runs the "
+			    "commands of [identity %.100s], which would come "
+			    "in by the listener with auth = peer-user",
+			    id->name, name, c->identities[i]->name);
+	return 0;
+}
+
+static int
+check_peer_users(const struct conf *c, const struct listener *l, char *why)
+{
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < c->nidentities; i++) {
+		const struct identity *id = c->identities[i];
+
+		if (l->identities.count > 0 &&
+		    !strings_has(&l->identities, id->name) &&
+		    !strings_has(&l->operators, id->name))
+			continue;
+		for (size_t j = 0; j < id->peer_users.count && err == 0; j++)
+			err = check_peer_user(c, id, j, why);
+		n += id->peer_users.count;
+	}
+	return err == 0 && n == 0
+		   ? conf_refuse(why,
+			 "[listener %s] auth = peer-user: no identity has a "
+			 "peer-user",
+			 l->name)
+		   : err;
+}
+
 /* Checks what involves several sections. Returns 0, or -errno with why. */
 static int
 check_whole(struct conf *c, char *why)
@@ -168,6 +218,8 @@ check_whole(struct conf *c, char *why)
 		return conf_refuse(why, "there is no [identity NAME]");
 	for (size_t i = 0; i < c->nlisteners && err == 0; i++) {
 		err = check_listener(c, c->listeners[i], why);
+		if (err == 0 && c->listeners[i]->keys.peer_user)
+			err = check_peer_users(c, c->listeners[i], why);
 		for (size_t j = 0; j < i && err == 0; j++)
 			if (strcmp(c->listeners[i]->address,
 				c->listeners[j]->address) == 0 &&

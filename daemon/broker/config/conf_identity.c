@@ -232,7 +232,8 @@ find_own_ports(const struct conf *c, struct sandbox_limits *l)
 	l->guards_ports =
 	    conf_own_ports(c, l->own_ports) > 0 || c->path != NULL;
 	for (size_t i = 0; i < c->nlisteners; i++)
-		l->open_port |= c->listeners[i]->allow_unauthenticated &&
+		l->open_port |= (c->listeners[i]->allow_unauthenticated ||
+				    c->listeners[i]->keys.peer_user) &&
 				port_of(c->listeners[i]) != 0;
 }
 

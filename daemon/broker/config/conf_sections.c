@@ -320,12 +320,15 @@ static const char *const certificate_words[] = {
 	[CLIENT_CERTIFICATE_REQUIRED] = "required",
 	NULL,
 };
+static const char *const auth_words[] = { "credential", "peer-user", NULL };
 static const char *const serve_words[] = { "sessions", "agent", NULL };
 
 static const struct conf_type conf_client_certificate = {
 	CONF_CHOICE(VALUE_client_certificate), .words = certificate_words,
 	.fault = "is neither none, optional nor required"
 };
+static const struct conf_type conf_auth = { CONF_CHOICE(VALUE_auth),
+	.words = auth_words, .fault = "is neither credential nor peer-user" };
 static const struct conf_type conf_serve = { CONF_CHOICE(VALUE_serve),
 	.words = serve_words, .fault = "is neither sessions nor agent" };
 
@@ -460,9 +463,28 @@ check_agent(const struct listener *l)
 		       "systemd:NAME";
 	if (l->certificate != NULL || l->keys.operate ||
 	    l->identities.count > 0 || l->operators.count > 0 ||
-	    l->trusted_proxies.count > 0 || l->allow_unauthenticated != NULL)
+	    l->trusted_proxies.count > 0 || l->keys.peer_user ||
+	    l->allow_unauthenticated != NULL)
 		return "serve = agent knows no clients: the section may have "
 		       "no key about them";
+	return NULL;
+}
+
+/* The kernel knows the users of this host alone. Whether an address of systemd
+ * is a loopback one, listener_open() finds out. */
+static const char *
+check_peer_user(const struct listener *l)
+{
+	if (!l->loopback || l->scheme == ADDRESS_WSS || l->certificate != NULL)
+		return "auth = peer-user is for unix:/PATH, and for ws:// with "
+		       "a loopback address: the kernel knows the users of this "
+		       "host alone";
+	if (l->trusted_proxies.count > 0)
+		return "auth = peer-user and trusted-proxy exclude each other: "
+		       "the kernel knows the proxy, and not its client";
+	if (l->allow_unauthenticated != NULL)
+		return "auth = peer-user and allow-unauthenticated exclude "
+		       "each other";
 	return NULL;
 }
 
@@ -494,6 +516,8 @@ check_listener(struct conf *c, void *o, char *why)
 		text = check_agent(l);
 	else if (l->scheme == ADDRESS_TCP)
 		text = "tcp://IP:PORT is for serve = agent";
+	else if (l->keys.peer_user && (text = check_peer_user(l)) != NULL)
+		;
 	else
 		text = check_tls(l);
 	if (text != NULL)

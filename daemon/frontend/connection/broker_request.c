@@ -202,7 +202,9 @@ broker_authenticate(const struct connection *c, enum control_type type,
 	if (cert_verdict != NULL)
 		a.cert_verdict = *cert_verdict;
 	err = request_with(type, &a, c->number,
-	    c->listener.kind == LISTENER_UNIX ? c->in_fd : -1);
+	    c->listener.kind == LISTENER_UNIX || c->listener.keys.peer_user
+		? c->in_fd
+		: -1);
 	explicit_bzero(&a, sizeof(a));
 	return err;
 }
