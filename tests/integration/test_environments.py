@@ -4,13 +4,16 @@ the Agents API comes in by it; each environment has a user of its own, and a for
 import contextlib
 import json
 import os
+import pathlib
 import pwd
+import re
+import shutil
 import signal
 import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, configured, digest, poll  # noqa: F401
+from conftest import BUILD, EXECD, ROOT, as_user, configured, digest, poll  # noqa: F401
 from test_listeners import activate
 from test_two_identities import OTHER, other  # noqa: F401
 from execd_client import Closed, upgrade
@@ -330,3 +333,41 @@ def resumed(server, url, session):
         return server.connect(url).ready(resumeSessionId=session)
     except (Closed, ConnectionError, AssertionError):
         return None
+
+
+# --- execd-environment@.service ---------------------------------------------
+
+UNITS = pathlib.Path(__file__).parents[2] / "contrib/systemd"
+FORWARD = """#!/bin/sh
+exec >"$0.said"
+for word; do echo "$word"; done
+env
+read line; echo "input $line"
+"""
+
+
+def test_the_unit_s_program(directory):
+    """Its words are those of the file; the key is nowhere that another user could see it."""
+    text = (UNITS / "execd-environment@.service").read_text()
+    script = re.search(r"^ExecStart=/bin/sh -c '(.*)'$", text, re.M)[1].replace("$$", "$")
+    codex = directory / "codex"
+    codex.write_text(FORWARD)
+    codex.chmod(0o755)
+    (directory / "key").write_text("sk-secret\n")
+    env = {"PATH": f"{directory}:/usr/bin:/bin", "REMOTE": "https://x.example/a b", "ENVIRONMENT_ID": "env_1",
+           "CONNECT": "ws://127.0.0.1:8767", "CREDENTIALS_DIRECTORY": str(directory)}
+    subprocess.run(["/bin/sh", "-c", script], env=env, check=True)
+    *said, last = (directory / "codex.said").read_text().splitlines()
+    assert said[:9] == ["exec-server", "forward", "--remote", "https://x.example/a b", "--environment-id", "env_1",
+                        "--connect", "ws://127.0.0.1:8767", "--registration-bearer-stdin"]
+    assert "sk-secret" not in "\n".join(said) and last == "input sk-secret"
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="UNITS ARE NOT VERIFIED: systemd is not here")
+def test_the_units_are_what_systemd_knows(directory):
+    for unit in (UNITS / "execd-environment@.service", *(BUILD / "contrib/systemd").glob("*.service"), *UNITS.glob("*.socket")):
+        text = re.sub(r"(?m)^(Exec\w+=\W?)/\S+", r"\1/bin/true", unit.read_text())
+        (directory / unit.name).write_text(re.sub(r"(?m)^User=.*", "User=root", text))
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", f"{directory}/execd-environment@one.service"],
+                       env={"SYSTEMD_UNIT_PATH": f"{directory}:", "PATH": os.environ["PATH"]}, capture_output=True, text=True)
+    assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
