@@ -12,8 +12,10 @@
 #include "jsonrpc.h"
 
 const struct option_row copy_options[] = {
-	{ "recursive", 'r', NULL, "directories, and everything in them" },
+	{ "recursive", 'r', NULL,
+	    "directories, and everything in them (also -R)", .also = 'R' },
 	{ "preserve", 'p', NULL, "keep modes and times of modification" },
+	{ "archive", 'a', NULL, "both: -r and -p" },
 	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
@@ -294,9 +296,12 @@ print_summary(const struct copy *c)
 int
 cmd_cp(struct execctl *ctl)
 {
+	bool archive = option(ctl->parsed, "archive") != NULL;
 	struct copy c = { .ctl = ctl,
-		.recursive = option(ctl->parsed, "recursive") != NULL,
-		.preserve = option(ctl->parsed, "preserve") != NULL };
+		.recursive =
+		    archive || option(ctl->parsed, "recursive") != NULL,
+		.preserve =
+		    archive || option(ctl->parsed, "preserve") != NULL };
 	int code = check_sides(ctl, &c.to_server);
 
 	if (code == 0)

@@ -15,6 +15,8 @@
 const struct option_row run_options[] = {
 	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },
 	{ "no-stdin", 'n', NULL, "the command gets no input" },
+	{ "interactive", 'i', NULL,
+	    "nothing: the command gets input unless -n is given" },
 	{ "cwd", 'C', "DIRECTORY", "where it runs (the home directory)" },
 	{ "env", 'E', "NAME=VALUE", "a variable; NAME alone: its value here" },
 	{ "inherit", 0, "WHAT", "the server's variables: core, all or none" },
@@ -68,16 +70,67 @@ job_clear(struct job *j)
 
 /* --- From options to start ---------------------------------------------- */
 
+extern char **environ;
+
+/* A name or NAME=VALUE, beside NAME=VALUE. */
+static bool
+is_same_name(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "=");
+
+	return strncmp(a, b, len) == 0 && b[len] == '=';
+}
+
+static bool
+is_given(const struct execctl *ctl, const char *variable)
+{
+	const char *given;
+
+	for (size_t i = 0; (given = option_nth(ctl->parsed, "env", i)) != NULL;
+	     i++)
+		if (is_same_name(given, variable))
+			return true;
+	return false;
+}
+
+static bool
+is_locale(const char *variable)
+{
+	return strncmp(variable, "LANG=", 5) == 0 ||
+	       strncmp(variable, "LC_", 3) == 0;
+}
+
+/* The user reads what the command writes, so his language travels, as with
+ * ssh on Debian (SendEnv). Returns how many variables there are. */
+static size_t
+add_locale(struct execctl *ctl, char **to)
+{
+	const char *inherit = option(ctl->parsed, "inherit");
+	size_t n = 0;
+
+	if (inherit != NULL && strcmp(inherit, "none") == 0)
+		return 0;
+	for (char **v = environ; *v != NULL; v++) {
+		if (!is_locale(*v) || is_given(ctl, *v))
+			continue;
+		if (to != NULL)
+			to[n] = xstrdup(*v);
+		n++;
+	}
+	return n;
+}
+
 static int
 take_env(struct execctl *ctl, struct job *j)
 {
 	const char *given;
-	size_t n = 0;
+	size_t n = 0, to;
 
 	while (option_nth(ctl->parsed, "env", n) != NULL)
 		n++;
-	j->env = xcalloc(n + 1, sizeof(*j->env));
-	for (size_t i = 0, to = 0; i < n; i++) {
+	j->env = xcalloc(n + add_locale(ctl, NULL) + 1, sizeof(*j->env));
+	to = add_locale(ctl, j->env);
+	for (size_t i = 0; i < n; i++) {
 		given = option_nth(ctl->parsed, "env", i);
 		if (given[0] == '=' || given[0] == '\0')
 			return execctl_fail(ctl, EXIT_CTL_USAGE,

@@ -35,7 +35,8 @@ const struct option_row logs_options[] = {
 
 const struct option_row kill_options[] = {
 	{ "process", 'p', "ID", "this process of the session" },
-	{ "signal", 's', "NAME", "INT, TERM (unless given), KILL, HUP, ..." },
+	{ "signal", 's', "NAME",
+	    "INT, TERM (unless given), KILL, 9, ...; also as -INT or -9" },
 	{ 0 },
 };
 
@@ -252,9 +253,15 @@ cmd_wait(struct execctl *ctl)
 static int
 signal_number(const char *name)
 {
-	for (int sig = 1; sig < 32; sig++)
-		if (sigabbrev_np(sig) && !strcmp(sigabbrev_np(sig), name))
+	char number[8];
+
+	for (int sig = 1; sig < 32; sig++) {
+		snprintf(number, sizeof(number), "%d", sig);
+		if (sigabbrev_np(sig) &&
+		    (strcmp(sigabbrev_np(sig), name) == 0 ||
+			strcmp(number, name) == 0))
 			return sig;
+	}
 	return 0;
 }
 
@@ -308,6 +315,7 @@ cmd_kill(struct execctl *ctl)
 	if (sig == 0)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--signal: there is no signal `%s'", name);
+	name = sigabbrev_np(sig);
 	code = find_session(ctl, &record);
 	/* Another execctl is attached to the session. It passes the signal
 	 * on. */

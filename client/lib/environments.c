@@ -341,9 +341,13 @@ from_file(const char *name, struct execd_environment *out, char **error)
 	int err = execd_environment_each(look_at, &s, error);
 
 	if (err == 0 && s.found.url == NULL) {
-		*error = name ? xasprintf("there is no environment `%s'", name)
-			      : xasprintf(
-				    "no server is named: neither by --url or "
+		*error =
+		    name
+			? xasprintf("there is no environment `%s'%s", name,
+			      strchr(name, '=') != NULL
+				  ? "; -E sets a variable of the command"
+				  : "")
+			: xasprintf("no server is named: neither by --url or "
 				    "--environment, nor by EXECD_URL, nor by a "
 				    "default environment");
 		err = -ENOENT;

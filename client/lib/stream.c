@@ -113,6 +113,16 @@ expect_host(SSL *ssl, const char *host)
 	       SSL_set1_host(ssl, host) == 1;
 }
 
+/* Nobody whom this machine trusts has signed it. */
+static bool
+is_unknown(long verdict)
+{
+	return verdict == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+	       verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+	       verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+	       verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 static int
 handshake_error(struct stream *s, int reason, char **error)
 {
@@ -120,8 +130,11 @@ handshake_error(struct stream *s, int reason, char **error)
 	int saved = errno;
 
 	if (verdict != X509_V_OK) {
-		*error = xasprintf("the server's certificate is refused: %s",
-		    X509_verify_cert_error_string(verdict));
+		*error = xasprintf("the server's certificate is refused: %s%s",
+		    X509_verify_cert_error_string(verdict),
+		    is_unknown(verdict)
+			? "; --ca names a file with a certificate to trust"
+			: "");
 		ERR_clear_error();
 		return -EACCES;
 	}

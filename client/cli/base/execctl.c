@@ -568,8 +568,8 @@ take_duration(
 		return 0;
 	if (option_duration(text, &value) < 0 || value > max_ms)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "--%s: `%s' is not a duration like 500ms, 10s or 2m", name,
-		    text);
+		    "--%s: `%s' is not a duration like 500ms, 10s or 1m30s",
+		    name, text);
 	*ms = value;
 	return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "options.h"
 
+#include <ctype.h>
 #include <getopt.h>
 
 #include "base.h"
 #include "config.h"
 #include "execctl.h"
+#include "nearest.h"
 
 static const struct option_row *global_options;
 static const struct command *commands;
@@ -17,7 +19,7 @@ static const struct command *commands;
 struct rows {
 	const struct option_row *row[ROWS_MAX];
 	struct option longs[ROWS_MAX + 1];
-	char letters[ROWS_MAX * 2 + 4];
+	char letters[ROWS_MAX * 3 + 4];
 	int n;
 };
 
@@ -34,6 +36,8 @@ add_rows(struct rows *r, const struct option_row *table)
 		r->n++;
 		if (table->letter == 0)
 			continue;
+		if (table->also != 0)
+			*letters++ = table->also;
 		*letters++ = table->letter;
 		if (table->value != NULL)
 			*letters++ = ':';
@@ -48,9 +52,23 @@ find_row(const struct rows *r, int value)
 	if (value >= VALUE_ROW)
 		return r->row[value - VALUE_ROW];
 	for (int i = 0; i < r->n; i++)
-		if (r->row[i]->letter == value)
+		if (r->row[i]->letter == value || r->row[i]->also == value)
 			return r->row[i];
 	return NULL;
+}
+
+/* getopt_long(3) has said what is wrong with the option before argv[optind]. */
+static void
+say_what_was_meant(const struct rows *r, char **argv)
+{
+	const char *given = argv[optind - 1];
+	struct nearest n = { .given = given + 2 };
+
+	for (int i = 0; i < r->n && strncmp(given, "--", 2) == 0; i++)
+		nearest_try(&n, r->row[i]->name);
+	if (n.name != NULL)
+		fprintf(stderr, "Is --%s meant? ", n.name);
+	fputs("Try 'execctl --help'.\n", stderr);
 }
 
 /* Skips argv[0]. Returns the index of the first argument, or -1 after a
@@ -66,7 +84,7 @@ take_options(struct parsed *p, const struct rows *r, int argc, char **argv)
 		const struct option_row *row = find_row(r, value);
 
 		if (row == NULL) {
-			fputs("Try 'execctl --help'.\n", stderr);
+			say_what_was_meant(r, argv);
 			return -1;
 		}
 		p->given =
@@ -77,12 +95,21 @@ take_options(struct parsed *p, const struct rows *r, int argc, char **argv)
 	return optind;
 }
 
+/* NULL after a message. */
 static const struct command *
 find_command(const char *name)
 {
-	for (const struct command *c = commands; c->name != NULL; c++)
+	struct nearest n = { .given = name };
+
+	for (const struct command *c = commands; c->name != NULL; c++) {
 		if (strcmp(c->name, name) == 0)
 			return c;
+		nearest_try(&n, c->name);
+	}
+	fprintf(stderr, "execctl: there is no command `%s'", name);
+	if (n.name != NULL)
+		fprintf(stderr, "; is `%s' meant?", n.name);
+	fputs("\nTry 'execctl --help'.\n", stderr);
 	return NULL;
 }
 
@@ -97,6 +124,25 @@ check_arguments(const struct parsed *p)
 	fprintf(stderr, "usage: execctl [options] %s [options] %s\n", c->name,
 	    c->arguments);
 	return EXIT_CTL_USAGE;
+}
+
+/* Makes --signal=9 of -9, and --signal=INT of -INT, as kill(1) takes them. */
+static void
+take_signal(struct parsed *p, int argc, char **argv)
+{
+	const struct option_row *row = p->command->options;
+
+	while (row != NULL && row->name != NULL &&
+	       strcmp(row->name, "signal") != 0)
+		row++;
+	if (row == NULL || row->name == NULL)
+		return;
+	for (int i = 1; i < argc && p->made == NULL; i++)
+		if (argv[i][0] == '-' &&
+		    (isdigit((unsigned char)argv[i][1]) ||
+			isupper((unsigned char)argv[i][1])))
+			argv[i] = p->made =
+			    xasprintf("--signal=%s", argv[i] + 1);
 }
 
 /* NULL: all commands. */
@@ -136,13 +182,8 @@ options_parse(struct parsed *p, const struct option_row *options,
 		return EXIT_CTL_USAGE;
 	}
 	p->command = find_command(argv[at]);
-	if (p->command == NULL) {
-		fprintf(stderr,
-		    "execctl: there is no command `%s'; try "
-		    "'execctl --help'\n",
-		    argv[at]);
+	if (p->command == NULL)
 		return EXIT_CTL_USAGE;
-	}
 	strcpy(behind.letters, p->command->stops ? "+" : "");
 	add_rows(&behind, global_options);
 	add_rows(&behind, p->command->options);
@@ -150,6 +191,7 @@ options_parse(struct parsed *p, const struct option_row *options,
 	argc -= at;
 	argv += at;
 	argv[0] = program_invocation_short_name;
+	take_signal(p, argc, argv);
 	at = take_options(p, &behind, argc, argv);
 	if (at < 0)
 		return EXIT_CTL_USAGE;
@@ -164,6 +206,7 @@ void
 options_clear(struct parsed *p)
 {
 	free(p->given);
+	free(p->made);
 	*p = (struct parsed){ 0 };
 }
 
@@ -187,28 +230,50 @@ option_nth(const struct parsed *p, const char *name, size_t nth)
 	return NULL;
 }
 
-int
-option_duration(const char *text, uint64_t *ms)
+/* Takes one number with its unit, which is smaller than that of the part
+ * before: units[] has the smallest first. */
+static bool
+take_part(const char **text, uint64_t *below, uint64_t *ms)
 {
 	static const struct {
 		const char *unit;
 		uint64_t ms;
-	} units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 },
+	} units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 },
 		{ "h", 3600000 } };
 	unsigned long long n;
+	size_t len, i = 0;
 	char *end;
 
 	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || errno != 0 || n > UINT32_MAX)
-		return -EINVAL;
-	for (size_t i = 0; i < nitems(units); i++) {
-		if (strcmp(end, units[i].unit) != 0)
-			continue;
-		*ms = n * units[i].ms;
-		return *ms > 0 ? 0 : -EINVAL;
+	n = strtoull(*text, &end, 10);
+	if (**text < '0' || **text > '9' || errno != 0 || n > UINT32_MAX)
+		return false;
+	len = strcspn(end, "0123456789");
+	if (len == 0) {
+		/* A number alone is in seconds. */
+		*ms = n * 1000;
+		*text = end;
+		return *end == '\0' && *below == UINT64_MAX;
 	}
-	return -EINVAL;
+	while (i < nitems(units) && (strlen(units[i].unit) != len ||
+					strncmp(end, units[i].unit, len) != 0))
+		i++;
+	if (i == nitems(units) || units[i].ms >= *below)
+		return false;
+	*ms = n * units[i].ms;
+	*below = units[i].ms;
+	*text = end + len;
+	return true;
+}
+
+int
+option_duration(const char *text, uint64_t *ms)
+{
+	*ms = 0;
+	for (uint64_t part, below = UINT64_MAX; *text != '\0'; *ms += part)
+		if (!take_part(&text, &below, &part))
+			return -EINVAL;
+	return *ms > 0 ? 0 : -EINVAL;
 }
 
 /*

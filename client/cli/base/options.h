@@ -19,6 +19,7 @@ struct option_row {
 	const char *value; /* its name in --help; NULL: no value */
 	const char *help;
 	enum completes completes;
+	char also; /* another letter for it; 0: none */
 };
 
 struct command {
@@ -45,6 +46,7 @@ struct parsed {
 	} * given; /* owned */
 	size_t ngiven;
 	char **arguments; /* ends with NULL */
+	char *made;	  /* owned: an option in another form than it came */
 	int narguments;
 };
 
@@ -61,7 +63,7 @@ const char *option(const struct parsed *p, const char *name);
 /* Returns the value of the option's occurrence i, or NULL. */
 const char *option_nth(const struct parsed *p, const char *name, size_t i);
 
-/* Parses a duration like "500ms", "10s", "2m" or "1h" into milliseconds.
+/* Parses a duration like "500ms", "10s", "1m30s" or "2h" into milliseconds.
  * Without a unit it is in seconds. Returns 0 or -EINVAL. */
 int option_duration(const char *text, uint64_t *ms);
 

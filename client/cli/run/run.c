@@ -14,7 +14,8 @@
 #define READ_BYTES 32768
 #define WRITES_MAX 32 /* under way; the peer blocks after 128 */
 
-#define ESCAPE '~'
+#define ESCAPE	   '~'
+#define CONTROL(c) ((c)&0x1f)
 
 /* --- Answers ------------------------------------------------------------ */
 
@@ -46,8 +47,30 @@ close_input(struct run *r)
 
 /* --- Keys --------------------------------------------------------------- */
 
+/* The terminal is raw. */
+static const char escapes[] =
+    "~?\r\n"
+    "At the start of a line:\r\n"
+    "  ~.   leave; the command goes on, execctl attach finds it\r\n"
+    "  ~^Z  suspend execctl\r\n"
+    "  ~~   one ~\r\n"
+    "  ~?   this list\r\n";
+
+/* What is no escape goes to the command with the ~ before it. */
+static bool
+take_escape(char c)
+{
+	if (c == '?')
+		terminal_print(escapes);
+	else if (c == CONTROL('Z'))
+		terminal_suspend();
+	else
+		return false;
+	return true;
+}
+
 /* "~." at the start of a line makes execctl leave, even if the connection is
- * dead. Returns true for that. Removes the escape character from data[]. */
+ * dead. Returns true for that. Removes the escapes from data[]. */
 static bool
 take_escapes(struct run *r, char *data, ssize_t *n)
 {
@@ -58,6 +81,10 @@ take_escapes(struct run *r, char *data, ssize_t *n)
 
 		if (r->escaped && c == '.')
 			return true;
+		if (r->escaped && take_escape(c)) {
+			r->escaped = false;
+			continue;
+		}
 		if (r->escaped && c != ESCAPE)
 			data[to++] = ESCAPE; /* it was not an escape */
 		if (!r->escaped && r->at_line_start && c == ESCAPE) {
@@ -75,6 +102,10 @@ take_escapes(struct run *r, char *data, ssize_t *n)
 static void
 leave(struct run *r)
 {
+	char text[SCREEN_RESTORE_MAX];
+
+	screen_restore(&r->screen, text);
+	terminal_print(text);
 	terminal_restore();
 	execctl_say("left with ~. while the command runs; session %s",
 	    execd_client_session(r->ctl->client));
@@ -305,6 +336,8 @@ on_output(void *arg, enum execd_stream stream, const void *data, size_t len)
 
 	if (r->quiet_output)
 		return;
+	if (stream == EXECD_TERMINAL)
+		screen_watch(&r->screen, data, len);
 	if (r->capture != NULL)
 		capture_put(r->capture, data, len);
 	else if (r->ctl->json)
@@ -527,6 +560,15 @@ where_it_was_searched(const struct execd_start *s)
 			    : xstrdup(" in the PATH of the session");
 }
 
+/* A program's name has no blanks, but a line of a shell has. */
+static const char *
+line_for_a_shell(const struct execd_start *s)
+{
+	return s->argv[1] == NULL && strpbrk(s->argv[0], " |&;<>()$`") != NULL
+		   ? "; a line for a shell is run by: sh -c 'LINE'"
+		   : "";
+}
+
 static void
 say_not_found(struct run *r, bool directory)
 {
@@ -542,8 +584,8 @@ say_not_found(struct run *r, bool directory)
 	else
 		run_finish(
 		    r, execctl_fail(r->ctl, EXIT_CTL_NOT_FOUND,
-			   "the command was not started: %s: not found%s",
-			   s->argv[0], where));
+			   "the command was not started: %s: not found%s%s",
+			   s->argv[0], where, line_for_a_shell(s)));
 }
 
 static void

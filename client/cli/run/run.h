@@ -10,6 +10,7 @@
 
 #include "buf.h"
 #include "execctl.h"
+#include "screen.h"
 
 struct capture;
 
@@ -46,7 +47,8 @@ struct run {
 	struct timer deadline, giving_up, terminated, drained, repaint;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
-	bool at_line_start, escaped; /* state of the escape ~. */
+	bool at_line_start, escaped; /* state of the escapes */
+	struct screen screen;	     /* of the user's terminal */
 	unsigned int interrupts;
 	bool timed_out, denied;
 	bool started, done;
@@ -116,6 +118,11 @@ void run_repaint(void *arg);
 
 /* Does nothing unless the terminal is raw. Also runs at exit(3). */
 void terminal_restore(void);
+/* Stops execctl and its job as ^Z does. The terminal has its modes meanwhile,
+ * and is raw again afterwards. */
+void terminal_suspend(void);
+/* Writes to the terminal that is raw; what it does not take is dropped. */
+void terminal_print(const char *text);
 /* Gives the command's terminal the size of the user's. */
 void terminal_resize(struct run *r);
 /* Returns the modes of standard input in text[TERMINAL_MODES_MAX]

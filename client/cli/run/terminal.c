@@ -50,6 +50,29 @@ terminal_restore(void)
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
 }
 
+void
+terminal_suspend(void)
+{
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
+	/* All of a pipeline stop, as with ^Z. SIGCONT makes it raw again. */
+	kill(0, SIGTSTP);
+}
+
+void
+terminal_print(const char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0) {
+		ssize_t n = write(STDIN_FILENO, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return;
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+}
+
 size_t
 terminal_modes(uint8_t *text)
 {
