@@ -9,6 +9,7 @@ import pytest
 
 TORTURE = pathlib.Path(__file__).parents[1] / "torture"
 sys.path.insert(0, str(TORTURE))
+import attacks  # noqa: E402
 import drops  # noqa: E402
 import kills  # noqa: E402
 import rogue  # noqa: E402
@@ -47,3 +48,8 @@ def test_connections_that_drop_anywhere(mode, user):
 @pytest.mark.nightly
 def test_soak(mode, user):
     soak.soak(mode, user, 30)
+
+
+def test_attacks_between_honest_sessions(mode, user, sandboxes):
+    """For a few seconds; scripts/torture goes on for half an hour with each mode, also with sanitizers."""
+    attacks.attacks(mode, user, 5, SEED)
