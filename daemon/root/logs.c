@@ -139,16 +139,16 @@ void
 logs_save(struct saved *s)
 {
 	uint64_t n = nlogs;
-	int old[2] = { -1, -1 };
+	int relay = -1;
 
-	/* Until version 7 there could be one pipe before the log, for all. */
-	for (size_t i = 0; i < nitems(old) && s->version < 8; i++)
-		saved_fd(s, &old[i]);
-	if (old[0] >= 0)
-		add(old[0], 0);
-	old_log = old[1];
-	if (s->version < 8)
+	if (s->version < 8) {
+		/* There could be one pipe before the log, for all. */
+		saved_fd(s, &relay);
+		saved_fd(s, &old_log);
+		if (relay >= 0)
+			add(relay, 0);
 		return;
+	}
 	SAVE(s, n);
 	for (size_t i = 0; i < n && !s->failed; i++) {
 		if (s->mode == SAVED_READ)

@@ -224,6 +224,20 @@ SOURCE = pathlib.Path(__file__).parents[2]
 NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-http", "execd-keys", "execd-netproxy")
 
 
+def test_root_reads_the_state_of_the_release_before():
+    """By their headers alone: the upgrade itself is tried at night."""
+    header = "daemon/root/saved.h"
+    then = subprocess.run(["git", "-c", "safe.directory=*", "-C", SOURCE, "show", f"{RELEASE}:{header}"], capture_output=True, text=True)
+    if then.returncode != 0:
+        pytest.skip(f"THE RELEASE BEFORE IS NOT TESTED: {then.stderr.strip()}")
+
+    def defined(name, text):
+        return int(re.search(rf"(?m)^#define {name} +(\d+)", text)[1])
+
+    now = (SOURCE / header).read_text()
+    assert defined("SAVED_OLDEST", now) <= defined("SAVED_VERSION", then.stdout) <= defined("SAVED_VERSION", now)
+
+
 @pytest.fixture(scope="module")
 def before(tmp_path_factory):
     """The programs of that release, built from the history."""
