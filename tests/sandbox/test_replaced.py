@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 """Files that a policy hides or protects and that somebody outside replaces while a command runs, as an editor and git do:
 the mount goes with the old file. Whoever could see the new one is killed, and told so; the next command has a whole view."""
+import threading
+
 import pytest
 
-from conftest import TORTURE, Shell, as_test_user
+from conftest import TORTURE, Shell, as_test_user, poll
 from policies import READ_ALL, glob, managed, path, workspace_write
 
 ROUNDS = 10
@@ -85,4 +87,31 @@ def test_more_directories_than_are_watched(server, place, user):
     box = Shell(c, workspace_write(place, more=[glob(str(place / "*/.env"))]), place)
     assert box.run("cat 1/.env 4200/.env; echo end", timeout=120).stdout == "end\n"
     assert "is not watched, nor may others of this session be (at most 4096 directories are)" in server.log
+    c.drop()
+
+
+def test_a_start_that_meets_a_replacement_names_the_file(server, place, user):
+    """It is refused, and a person can read why. Whoever replaces the file all the time is met soon."""
+    as_test_user(user, "echo s3cret > secret", place)
+    c = server.ready()
+    box = Shell(c, workspace_write(place, more=[path(place / "secret", "none")]), place)
+    stop = threading.Event()
+
+    def replace():
+        while not stop.is_set():
+            (place / "new").write_text("s3cret\n")
+            (place / "new").rename(place / "secret")
+
+    replacer = threading.Thread(target=replace)
+    replacer.start()
+    try:
+        for _ in range(5):
+            refused = poll(lambda: c.start(box.id(), ["/bin/true"], **box.params()).get("error", {}).get("message"),
+                           what="a start that is refused")
+            # Which of the two depends on the moment.
+            assert f"mounting {place}/secret" in refused or f"{place}/secret was replaced" in refused, refused
+    finally:
+        stop.set()
+        replacer.join()
+    assert "Stale" not in server.log
     c.drop()

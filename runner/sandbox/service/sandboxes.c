@@ -359,7 +359,8 @@ check_groups(struct sandboxes *sb, char *error)
 
 /*
  * Names in /tmp come and go, for example placeholders of other users. If a path
- * was changed between the plan and the view, both are made again.
+ * was changed between the plan and the view, both are made again. At last the
+ * error names it.
  */
 static int
 find_granted(struct sandboxes *sb, struct ceiling_grant *g,
@@ -370,6 +371,7 @@ find_granted(struct sandboxes *sb, struct ceiling_grant *g,
 	int err = -ESTALE;
 
 	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
+		*error = '\0';
 		err = plan_grant(sb, g, r, tmpdir, &plan, error);
 		if (r->hosts != NULL)
 			plan.hosts = xstrdup(r->hosts->text);
@@ -378,8 +380,9 @@ find_granted(struct sandboxes *sb, struct ceiling_grant *g,
 			    sb, &plan, r->cwd == NULL, sandbox, error);
 		plan_clear(&plan);
 	}
-	return err == -ESTALE ? sandboxes_refuse("a view that changes", error)
-			      : err;
+	if (err == -ESTALE && *error == '\0')
+		sandboxes_refuse("a view that changes", error);
+	return err == -ESTALE ? -EINVAL : err;
 }
 
 /*
