@@ -171,7 +171,8 @@ shell_snapshot_take(const struct buf *output, const char *nonce,
 	/* With the NULs around it. */
 	mark[0] = '\0';
 	memcpy(mark + 1, nonce, SNAPSHOT_NONCE_CHARS + 1);
-	text = memmem(output->data, output->len, mark, size);
+	text = output->len > 0 ? memmem(output->data, output->len, mark, size)
+			       : NULL;
 	if (text == NULL)
 		return -ENODATA;
 	text += size;
