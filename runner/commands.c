@@ -19,7 +19,6 @@
 #include "descriptors.h"
 #include "drop.h"
 #include "file_router.h"
-#include "frame.h"
 #include "heap.h"
 #include "helper.h"
 #include "loop.h"
@@ -424,8 +423,9 @@ static const struct runner_command {
 	    take_identify },
 };
 
+/* Carries out a command of the broker; an impossible one ends the runner. */
 static void
-take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 {
 	enum control_type type = control_peek(packet, len);
 	char fault[CONTROL_FAULT_MAX];
@@ -440,34 +440,6 @@ take_one(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	}
 	log_fatal("impossible command from the broker: %s",
 	    control_fault(packet, len, fault));
-}
-
-/* The descriptors belong to the first command. */
-static void
-take_several(const uint8_t *p, size_t len, const int *fds, size_t nfds)
-{
-	do {
-		size_t n = len < FRAME_HEADER_BYTES ? 0 : frame_get_length(p);
-
-		if (n == 0 || n > len - FRAME_HEADER_BYTES)
-			impossible(RUNNER_COMMAND_SEVERAL);
-		take_one(p + FRAME_HEADER_BYTES, n, fds, nfds);
-		p += FRAME_HEADER_BYTES + n;
-		len -= FRAME_HEADER_BYTES + n;
-		nfds = 0;
-	} while (len > 0);
-}
-
-/* Carries out a command of the broker; an impossible one ends the runner. */
-static void
-take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	const size_t type_bytes = sizeof(uint32_t);
-
-	if (control_peek(packet, len) == RUNNER_COMMAND_SEVERAL)
-		take_several(packet + type_bytes, len - type_bytes, fds, nfds);
-	else
-		take_one(packet, len, fds, nfds);
 }
 
 /* A command that came during the wait; it is taken next. */

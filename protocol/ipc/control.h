@@ -66,9 +66,6 @@ enum control_type {
 	BROKER_REQ_PROBED = 4,	 /* control_probed; answers a PROBE */
 
 	/* broker -> runner: commands */
-	/* several commands in order, each after its length (u32); all fds
-	 * belong to the first */
-	RUNNER_COMMAND_SEVERAL = 28,
 	/* control_session_config + fds: execd-http, execd-netproxy, user
 	 * namespace, cgroups */
 	RUNNER_COMMAND_CONFIGURE = 30,

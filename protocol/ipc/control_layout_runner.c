@@ -50,7 +50,6 @@ static const struct field started_fields[] = {
 };
 
 static const struct control_layout rows[] = {
-	EMPTY(RUNNER_COMMAND_SEVERAL),
 	FIRST_LAYOUT_OF(RUNNER_COMMAND_CONFIGURE, session_config_fields),
 	LAYOUT_OF(RUNNER_COMMAND_SANDBOX, sandbox_fields),
 	LAYOUT_OF(RUNNER_COMMAND_ATTACH, attach_fields),

@@ -5,11 +5,11 @@
  * control_get() refuses versions that this program does not understand.
  *
  * No broker outlives an upgrade, but runners do. A broker therefore speaks with
- * all runners from RUNNER_OLDEST on. CONFIGURE, AUDIT and SEVERAL go to a
- * runner of the same release, and may change freely. A change to any other
- * message needs three steps: raise RUNNER_VERSION, keep the old layout beside
- * the new one, and make the session remember the version of its runner. A unit
- * test compares the layouts with a checksum for the version.
+ * all runners from RUNNER_OLDEST on. CONFIGURE and AUDIT go to a runner of the
+ * same release, and may change freely. A change to any other message needs
+ * three steps: raise RUNNER_VERSION, keep the old layout beside the new one,
+ * and make the session remember the version of its runner. A unit test compares
+ * the layouts with a checksum for the version.
  *
  * The other channels connect programs that are started together. Their versions
  * are raised with any change, except for rows of frontend_keys.def: a row more

@@ -15,7 +15,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP, channel_version, frontend_version
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
-AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY, SEVERAL = 42, 44, 46, 48, 28
+AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY = 42, 44, 46, 48
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -208,33 +208,6 @@ def test_malformed_commands(message, fds):
     p = Program(RUNNER)
     p.send(*COMMANDS["CONFIGURE"])
     p.send(*COMMANDS["SANDBOX"])
-    p.send(message, fds)
-    status, log = p.end()
-    assert status == 1 and "impossible command from the broker" in log, log
-
-
-def several(*messages):
-    return u32(SEVERAL) + b"".join(string(m) for m in messages)
-
-
-def test_several_commands_in_one_packet():
-    p = Program(RUNNER)
-    p.send(several(configure(), sandbox()), 1)
-    channel = p.attach()
-    text = b'{"id":1,"method":"initialize","params":{"clientName":"x"}}'
-    channel.sendall(u32(len(text)) + text)
-    assert b'"sessionId":"0123"' in channel.recv(1000)
-    p.send(several(u32(DETACH), u32(TERMINATE)))
-    assert p.end()[0] == 0
-
-
-@pytest.mark.parametrize("message, fds", [
-    (several(), 0), (several(b""), 0), (several(configure(), b""), 1), (several(configure())[:-1], 1),
-    (several(configure()) + b"x", 1), (several(configure()) + u32(40), 1), (u32(SEVERAL) + u32(0xffffffff) + b"x", 0),
-    (several(several(configure())), 1), (several(configure()), 0), (several(sandbox(), configure()), 1),
-    (several(configure(), sandbox(), attach()), 2)])
-def test_malformed_several(message, fds):
-    p = Program(RUNNER)
     p.send(message, fds)
     status, log = p.end()
     assert status == 1 and "impossible command from the broker" in log, log

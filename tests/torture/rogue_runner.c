@@ -235,7 +235,7 @@ play_session(void)
 	unsigned life = rogue_begin(&settings);
 	int channel, client;
 
-	wait_order(RUNNER_COMMAND_SEVERAL);
+	wait_order(RUNNER_COMMAND_SANDBOX);
 	channel = wait_order(RUNNER_COMMAND_ATTACH);
 	client = wait_initialize(channel);
 	if (client < 0)

@@ -49,7 +49,6 @@ static const struct {
 	{ BROKER_REQ_METRICS, sizeof(struct control_authenticate) },
 	{ BROKER_ANS_METRICS, sizeof(struct control_metrics) },
 	{ BROKER_ANS_WATCH, sizeof(struct control_session) },
-	{ RUNNER_COMMAND_SEVERAL, 0 },
 	{ RUNNER_COMMAND_CONFIGURE, sizeof(struct control_session_config) },
 	{ RUNNER_COMMAND_ATTACH, sizeof(struct control_attach) },
 	{ RUNNER_COMMAND_ATTACH_PROXIED, sizeof(struct control_attach) },
@@ -244,8 +243,7 @@ static bool
 outlives_a_broker(enum control_type type)
 {
 	return type != RUNNER_COMMAND_CONFIGURE &&
-	       type != RUNNER_COMMAND_AUDIT && type != RUNNER_COMMAND_SEVERAL &&
-	       type != CHANNEL_CLIENT;
+	       type != RUNNER_COMMAND_AUDIT && type != CHANNEL_CLIENT;
 }
 
 static uint32_t

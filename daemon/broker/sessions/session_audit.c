@@ -423,8 +423,7 @@ put_patterns(char text[CONTROL_PATTERNS_MAX], const struct strings *patterns)
 }
 
 void
-session_audit_configure(
-    struct broker *m, struct session *s, struct session_commands *commands)
+session_audit_configure(struct broker *m, struct session *s)
 {
 	const struct audit_rules *audit = &m->conf->audit;
 	struct control_audit command = { 0 };
@@ -438,10 +437,10 @@ session_audit_configure(
 			    : s->identity->audit_files;
 	put_patterns(command.redact_names, &audit->redact_names);
 	put_patterns(command.redact_values, &audit->redact_values);
-	session_commands_add(commands, RUNNER_COMMAND_AUDIT, &command);
+	session_send_command(s, RUNNER_COMMAND_AUDIT, &command, NULL, 0);
 	if (m->audit_stopped)
-		session_commands_add(
-		    commands, RUNNER_COMMAND_AUDIT_STATE, &state);
+		session_send_command(
+		    s, RUNNER_COMMAND_AUDIT_STATE, &state, NULL, 0);
 }
 
 int64_t

@@ -357,27 +357,6 @@ const char *session_ended_reason(
 int session_send_command(struct session *s, enum control_type type,
     const void *payload, const int *fds, size_t nfds);
 
-/*
- * Several commands to a runner in one packet, so that it wakes only once.
- */
-
-struct session_commands {
-	struct buf packet; /* a RUNNER_COMMAND_SEVERAL that is being written */
-	const int *fds;
-	size_t nfds;
-};
-
-/* The first command brings the descriptors, which stay the caller's. */
-void session_commands_begin(
-    struct session_commands *o, const int *fds, size_t nfds);
-
-/* The caller asserts that all of them fit into one packet. */
-void session_commands_add(
-    struct session_commands *o, enum control_type type, const void *payload);
-
-/* Kills the runner if that fails, as session_send_command() does. */
-void session_commands_send(struct session *s, struct session_commands *o);
-
 /* --- session_start.c ---------------------------------------------------- */
 
 /*
@@ -578,9 +557,8 @@ int session_audit_recorded(struct broker *m, const struct session *s,
  * or -EBADMSG. */
 int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
 
-/* Adds what a new runner must report to the commands that it begins with. */
-void session_audit_configure(
-    struct broker *m, struct session *s, struct session_commands *commands);
+/* Tells a new runner what it must report. */
+void session_audit_configure(struct broker *m, struct session *s);
 
 /* Takes a report of the runner. Returns 0, -EBADMSG if it is none of these or
  * impossible, or another -errno as above. */

@@ -325,7 +325,6 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	const struct limits *l = &m->conf->limits;
 	int fds[4 + CGROUP_HIERARCHIES] = { spawn_http() };
 	struct sandbox_limits limits;
-	struct session_commands commands;
 	size_t nfds = 1;
 	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
@@ -361,12 +360,10 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	if (c.placeholders)
 		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
-	session_commands_begin(&commands, fds, nfds);
-	session_commands_add(&commands, RUNNER_COMMAND_CONFIGURE, &c);
-	session_audit_configure(m, s, &commands);
+	session_send_command(s, RUNNER_COMMAND_CONFIGURE, &c, fds, nfds);
+	session_audit_configure(m, s);
 	conf_sandbox_limits(m->conf, s->identity, &limits);
-	session_commands_add(&commands, RUNNER_COMMAND_SANDBOX, &limits);
-	session_commands_send(s, &commands);
+	session_send_command(s, RUNNER_COMMAND_SANDBOX, &limits, NULL, 0);
 }
 
 /* Returns 0, or -errno with the reason. */
