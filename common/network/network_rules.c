@@ -134,13 +134,13 @@ matches(const struct network_rule *rule, const struct host_name *host)
 }
 
 static bool
-port_is_open(
-    const struct network_rule *rule, uint16_t port, enum network_way way)
+port_is_open(const struct network_rules *r, const struct network_rule *rule,
+    uint16_t port, enum network_way way)
 {
 	if (rule->port != 0)
 		return rule->port == port;
-	return rule->every_port || way == NETWORK_HTTP || port == 80 ||
-	       port == 443;
+	return rule->every_port || r->every_port || way == NETWORK_HTTP ||
+	       port == 80 || port == 443;
 }
 
 /* A denial without a port denies every port. */
@@ -190,7 +190,7 @@ judge_allowances(const struct network_rules *r, const struct host_name *host,
 
 		if (at->effect == NETWORK_DENY || !matches(at, host))
 			continue;
-		if (!port_is_open(at, port, way)) {
+		if (!port_is_open(r, at, port, way)) {
 			if (answer == NETWORK_NOT_LISTED) {
 				answer = NETWORK_PORT_CLOSED;
 				*rule = at;

@@ -38,6 +38,7 @@ struct network_rules {
 	struct network_rule *rules; /* owned */
 	size_t count;
 	bool allow_local; /* any address may be private */
+	bool every_port;  /* a pattern without a port is for all */
 };
 
 /* How a command wants to speak with a host. */

@@ -100,6 +100,9 @@ enum control_type {
 	RUNNER_EVENT_HTTP = 53,	     /* control_http; the same */
 	RUNNER_EVENT_NETWORK = 49,   /* control_network; with `audit` */
 	RUNNER_EVENT_END = 57, /* no fields; the client ends the session */
+	/* control_redirects; to a client's first question, if CONFIGURE does
+	 * not say it */
+	RUNNER_EVENT_REDIRECTS = 81,
 	RUNNER_EVENT_RECORDING_FILE =
 	    55, /* control_recording_wanted: waits for its file */
 	/* control_token; answers IDENTIFY if there is one, then: */

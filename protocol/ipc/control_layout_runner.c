@@ -6,12 +6,12 @@
 
 static const struct field session_config_fields[] = {
 	FIELDS(control_session_config, session_id, provider_id, shell, home,
-	    path_map, pid_namespace, netproxy, userns, placeholders, cgroups,
-	    command_deadline_ms, output_rate, record_tty, record_input,
-	    record_required, record_max_bytes),
-	FIELDS(control_session_config, detached_ttl_ms, closed_ttl_ms,
-	    kill_grace_ms, retention_bytes, max_message_bytes, ping_interval_ms,
-	    pong_deadline_ms),
+	    path_map, pid_namespace, netproxy, userns, placeholders, redirects,
+	    cgroups, command_deadline_ms, output_rate, record_tty, record_input,
+	    record_required),
+	FIELDS(control_session_config, record_max_bytes, detached_ttl_ms,
+	    closed_ttl_ms, kill_grace_ms, retention_bytes, max_message_bytes,
+	    ping_interval_ms, pong_deadline_ms),
 };
 
 static const struct field sandbox_fields[] = {
@@ -82,6 +82,7 @@ static const struct control_layout rows[] = {
 	    protocol, source, reason, allowed, counted, unrecorded),
 	LAYOUT(RUNNER_EVENT_LIMITED, control_limited, process, limit),
 	EMPTY(RUNNER_EVENT_END),
+	LAYOUT(RUNNER_EVENT_REDIRECTS, control_redirects, possible),
 	LAYOUT(RUNNER_EVENT_RECORDING_FILE, control_recording_wanted, process),
 	LAYOUT(RUNNER_COMMAND_RECORDING_FILE, control_recording_file, error),
 	LAYOUT(

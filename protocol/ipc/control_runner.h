@@ -9,6 +9,9 @@
 #include "control_limits.h"
 #include "sandbox_limits.h"
 
+/* Whether sandboxes can redirect TCP (runner/sandbox/enforce/redirect.h). */
+enum control_can { CAN_UNKNOWN, CAN_NOT, CAN };
+
 struct control_session_config {
 	char session_id[CONTROL_SESSION_ID_MAX];
 	char provider_id[80];
@@ -19,6 +22,7 @@ struct control_session_config {
 	bool netproxy;	    /* execd-netproxy comes along */
 	bool userns;	    /* the user namespace comes along */
 	bool placeholders; /* the list of its user's placeholders comes along */
+	uint8_t redirects; /* enum control_can */
 	uint8_t cgroups;   /* bits: which enum cgroup_hierarchy come along */
 	uint32_t command_deadline_ms; /* 0: none */
 	/* bytes per second for all commands; 0: no limit */
@@ -279,6 +283,10 @@ struct control_list {
 	bool incomplete; /* runners have not answered a new broker yet */
 	/* in the byte order of this machine */
 	struct control_listed sessions[CONTROL_LISTED_MAX];
+};
+
+struct control_redirects {
+	bool possible;
 };
 
 struct control_attach {

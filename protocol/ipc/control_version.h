@@ -25,7 +25,7 @@
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
  * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,
  * of which an older runner is told nothing; 5: SANDBOX comes again with a new
- * broker */
+ * broker; RUNNER_EVENT_REDIRECTS */
 #define RUNNER_VERSION 5
 #define RUNNER_OLDEST  1
 /* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */

@@ -11,6 +11,9 @@ static const struct field open_fields[] = {
 	FIELD_OF(netproxy_open, asks),
 	FIELD_OF(netproxy_open, limited),
 	FIELD_OF(netproxy_open, allow_local),
+	FIELD_OF(netproxy_open, redirected),
+	FIELD_OF(netproxy_open, resolver),
+	FIELD_OF(netproxy_open, names),
 };
 
 static const struct field close_fields[] = {
@@ -100,7 +103,7 @@ get_rules(struct buf_reader *r, struct slice *rules)
 static void
 get_ports(struct buf_reader *r, struct netproxy_name *n)
 {
-	if (n->nports == 0 || n->nports > NETPROXY_PORTS_MAX)
+	if (n->nports > NETPROXY_PORTS_MAX)
 		r->failed = true;
 	for (uint32_t i = 0; !r->failed && i < n->nports; i++)
 		fields_get(r, &port_field, 1, &n->ports[i]);

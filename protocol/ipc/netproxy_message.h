@@ -17,6 +17,8 @@
 #define NETPROXY_PORTS_MAX 8
 /* Names that one command looks up with its resolver, while it lives. */
 #define NETPROXY_NAMES_MAX 128
+/* The same, where none of them has listeners (netproxy_open.redirected). */
+#define NETPROXY_REDIRECTED_MAX 252
 /* of all patterns of one list, in a message that fits into a packet */
 #define NETPROXY_RULES_MAX   (64u << 10)
 #define NETPROXY_MESSAGE_MAX (NETPROXY_RULES_MAX + 1024)
@@ -27,14 +29,16 @@
 
 enum netproxy_type {
 	/* runner -> execd-netproxy */
-	NETPROXY_OPEN = 1,   /* netproxy_open + the listener, and the socket of
-				the resolver if there is one */
+	NETPROXY_OPEN = 1,   /* netproxy_open + the listener, the socket of the
+				resolver if there is one, and the listener for
+				what is redirected */
 	NETPROXY_CLOSE = 2,  /* netproxy_close: its connections end */
 	NETPROXY_ANSWER = 3, /* netproxy_answer, to ASK */
 	/* execd-netproxy -> runner; NETPROXY_DECIDED also from execd-http */
 	NETPROXY_DECIDED = 4, /* netproxy_decided */
 	NETPROXY_ASK = 5,     /* netproxy_ask: whether the client permits it */
-	NETPROXY_NAME = 6,    /* netproxy_name: a new name wants an address */
+	NETPROXY_NAME = 6,    /* netproxy_name: a new name wants an address, or
+				 without ports: it has one, and no answer comes */
 	/* runner -> execd-netproxy */
 	NETPROXY_NAMED = 7, /* netproxy_named, to NAME + a listener for each of
 			       its ports, in their order */
@@ -87,6 +91,9 @@ struct netproxy_open {
 	bool asks;	      /* ask for what is not listed */
 	bool limited;	      /* only HTTP that reads */
 	bool allow_local;     /* the client's list permits private addresses */
+	bool redirected;      /* all of TCP comes here (redirect.h) */
+	uint32_t resolver;    /* its address, in host order; or 0 */
+	uint32_t names;	      /* addresses behind it that were given out */
 	/*
 	 * Lines of a letter and a pattern: a(llow), d(eny) and r(eview) of the
 	 * client, A(llow) and D(eny) of the operator. At most

@@ -62,6 +62,7 @@ decode_config(
 	n->socks = args_default_bool(&in, "enableSocks5", true);
 	n->limited = args_opt_enum(&in, "mode", modes, 0) == 1;
 	n->allow_local = args_default_bool(&in, "allowLocalBinding", false);
+	n->transparent = args_default_bool(&in, "transparentTcp", false);
 	n->domains = opt_permissions(&in, "domains");
 	n->review = opt_strings(&in, "reviewDomains");
 	n->wants_unix =

@@ -16,6 +16,7 @@ struct network_params {
 	bool socks;	  /* variables name SOCKS5 */
 	bool limited;	  /* HTTP that only reads */
 	bool allow_local; /* private addresses may be reached */
+	bool transparent; /* by programs that know no proxy, too */
 	bool wants_unix;  /* sockets of the host by their path */
 	bool asks;	  /* the client decides about what is not listed */
 	uint64_t ask_ms;  /* how long it is waited for */

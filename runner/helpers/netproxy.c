@@ -118,8 +118,11 @@ send_open(struct netproxy *p, struct network *n)
 					 .asks = n->list.asks,
 					 .limited = n->list.limited,
 					 .allow_local = n->list.allow_local,
+					 .redirected = n->redirected >= 0,
+					 .resolver = n->resolver_address,
+					 .names = n->names,
 				     } };
-	const int fds[] = { n->listener, n->resolver };
+	const int fds[] = { n->listener, n->resolver, n->redirected };
 	struct buf rules, b;
 	bool sent;
 
@@ -131,7 +134,8 @@ send_open(struct netproxy *p, struct network *n)
 	/* Both parts have limits that fit together. */
 	if (rules.failed || b.failed)
 		log_fatal("a list of hosts does not fit into a message");
-	sent = send_now(p, b.data, b.len, fds, n->resolver < 0 ? 1 : 2);
+	sent = send_now(p, b.data, b.len, fds,
+	    1u + (n->resolver >= 0) + (n->redirected >= 0));
 	buf_clear(&rules);
 	buf_clear(&b);
 	return sent;
@@ -369,9 +373,13 @@ take_name(
 {
 	union netproxy_message m = { .named = { .list = asked->list,
 					 .name = asked->name } };
-	int fds[NETPROXY_PORTS_MAX];
-	int err = netproxy_sockets_name(n, asked, &m.named.address, fds);
+	int fds[NETPROXY_PORTS_MAX], err;
 
+	if (n->redirected >= 0) {
+		n->names++;
+		return;
+	}
+	err = netproxy_sockets_name(n, asked, &m.named.address, fds);
 	m.named.full = err == -ENOSPC;
 	m.named.over = m.named.full || err == -ESTALE;
 	if (err < 0 && !m.named.full)
@@ -505,6 +513,7 @@ unwatch(struct network *n)
 {
 	event_del(&n->first_use[0]);
 	event_del(&n->first_use[1]);
+	event_del(&n->first_use[2]);
 }
 
 /* The sockets are execd-netproxy's as soon as it has them, so they are watched
@@ -515,6 +524,8 @@ watch(struct network *n)
 	loop_add(&n->first_use[0], NULL);
 	if (n->resolver >= 0)
 		loop_add(&n->first_use[1], NULL);
+	if (n->redirected >= 0)
+		loop_add(&n->first_use[2], NULL);
 }
 
 static void
@@ -676,7 +687,7 @@ new_network(const struct network_list *list)
 	n->list = *list;
 	n->list.text = xstrdup(list->text);
 	n->list.rules.ptr = n->list.text + (list->rules.ptr - list->text);
-	n->listener = n->resolver = -1;
+	n->listener = n->resolver = n->redirected = -1;
 	return n;
 }
 
@@ -686,15 +697,18 @@ netproxy_prepare(struct session *s, struct sandbox *sandbox,
     const char **why)
 {
 	struct netproxy *p = get(s);
+	unsigned block = sandbox->names ? find_block(p) : 0;
 	int err;
 
 	*why = "execd-netproxy, which was missing when execd started";
 	if (s->netproxy_program < 0)
 		return -ENOENT;
+	*why = "transparent TCP, for which no addresses are left";
+	if (list->transparent && sandbox->names && block == 0)
+		return -EUSERS;
 	*why = "its proxy's port";
 	*network = new_network(list);
-	err = netproxy_sockets_make(
-	    *network, sandbox, sandbox->names ? find_block(p) : 0, port);
+	err = netproxy_sockets_make(*network, sandbox, block, port);
 	(*network)->port = *port;
 	if (err < 0)
 		network_free(*network);
@@ -714,6 +728,8 @@ netproxy_open(struct session_process *sp, struct network *network)
 	    network->listener, EV_READ, first_use_cb, network);
 	event_assign(&network->first_use[1], p->session->base,
 	    network->resolver, EV_READ, first_use_cb, network);
+	event_assign(&network->first_use[2], p->session->base,
+	    network->redirected, EV_READ, first_use_cb, network);
 	if (p->fd >= 0)
 		flush(p);
 	else if (p->refuses || !event_pending(&p->timer, EV_TIMEOUT, NULL))
@@ -747,5 +763,7 @@ netproxy_close(struct session_process *sp)
 	close(steal_fd(&n->listener));
 	if (n->resolver >= 0)
 		close(steal_fd(&n->resolver));
+	if (n->redirected >= 0)
+		close(steal_fd(&n->redirected));
 	network_list_clear(&n->list);
 }

@@ -5,11 +5,12 @@
 #include <sys/socket.h>
 
 #include "base.h"
+#include "redirect.h"
 #include "sandbox.h"
 #include "session.h"
 
 #define DNS_PORT   53
-#define BLOCK_BITS 8
+#define BLOCK_BITS REDIRECT_BLOCK_BITS
 #define FIRST_NAME 2 /* in its block; before it comes the resolver */
 
 /* What is refused at once. What else waits causes the next event. */
@@ -18,7 +19,8 @@
 _Static_assert(NETPROXY_PORTS_MAX <= LOOPBACK_SOCKETS_MAX &&
 		   LOOPBACK_SOCKETS_MAX <= SANDBOX_FDS_MAX,
     "the listeners of a name come with one answer");
-_Static_assert(FIRST_NAME + NETPROXY_NAMES_MAX < 1 << BLOCK_BITS,
+_Static_assert(NETPROXY_NAMES_MAX <= NETPROXY_REDIRECTED_MAX &&
+		   FIRST_NAME + NETPROXY_REDIRECTED_MAX < 1 << BLOCK_BITS,
     "the names of a list fit into its block");
 
 static struct loopback_socket
@@ -42,16 +44,19 @@ netproxy_sockets_make(
 	const struct loopback_socket wanted[] = {
 		at(INADDR_LOOPBACK, 0, SOCK_STREAM),
 		at(resolver, DNS_PORT, SOCK_DGRAM),
+		at(resolver, REDIRECT_PORT, SOCK_STREAM),
 	};
+	size_t count = block == 0 ? 1 : n->list.transparent ? 3 : 2;
 	struct sockaddr_in in = { 0 };
 	socklen_t len = sizeof(in);
-	int fds[nitems(wanted)] = { -1, -1 };
-	int err = sandbox_sockets(sandbox, wanted, block == 0 ? 1 : 2, fds);
+	int fds[nitems(wanted)] = { -1, -1, -1 };
+	int err = sandbox_sockets(sandbox, wanted, count, fds);
 
 	if (err < 0)
 		return err;
 	n->listener = fds[0];
 	n->resolver = fds[1];
+	n->redirected = fds[2];
 	n->resolver_address = block == 0 ? 0 : resolver;
 	if (getsockname(n->listener, (struct sockaddr *)&in, &len) < 0)
 		return -errno;
@@ -110,12 +115,15 @@ reset_one(int listener)
 unsigned
 netproxy_sockets_refuse(const struct network *n)
 {
+	const int listeners[] = { n->listener, n->redirected };
 	unsigned refused = 0;
 	char byte;
 
-	set_nonblock(n->listener);
-	while (refused < REFUSE_MAX && reset_one(n->listener))
-		refused++;
+	for (size_t i = 0; i < nitems(listeners) && listeners[i] >= 0; i++) {
+		set_nonblock(listeners[i]);
+		while (refused < REFUSE_MAX && reset_one(listeners[i]))
+			refused++;
+	}
 	while (n->resolver >= 0 && refused < REFUSE_MAX &&
 	       recv(n->resolver, &byte, 1, MSG_DONTWAIT) >= 0)
 		refused++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The sockets of a command's list of hosts, which are made in its sandbox and
- * served by execd-netproxy: the proxy's port, the resolver, and a listener for
- * each port of each name that was looked up.
+ * served by execd-netproxy: the proxy's port, the resolver, and either a
+ * listener for each port of each name that was looked up, or one for everything
+ * that is redirected (redirect.h).
  *
  * Each list has a block of addresses for itself, so the address that a command
  * asks, or connects to, tells whose the decision is. An address stands for one
@@ -21,7 +22,8 @@ struct sandbox;
 #define NETPROXY_BLOCKS 510
 
 /*
- * Makes the listener and, unless block is 0, the resolver. Returns 0 with the
+ * Makes the listener and, unless block is 0, the resolver, and for a list that
+ * wants it the listener for what is redirected. Returns 0 with the
  * sockets in *n and *port of 127.0.0.1; or -errno as sandbox_sockets().
  */
 int netproxy_sockets_make(

@@ -103,6 +103,12 @@ netproxy_control_tell(enum netproxy_type type, const union netproxy_message *m)
 	}
 }
 
+bool
+netproxy_control_is_heard(void)
+{
+	return STAILQ_EMPTY(&queue);
+}
+
 /* --- from the runner ---------------------------------------------------- */
 
 static void
@@ -139,7 +145,7 @@ find_list(uint32_t number)
 }
 
 static void
-open_list(const struct netproxy_open *o, int fd, int resolver)
+open_list(const struct netproxy_open *o, int fd, int resolver, int redirected)
 {
 	struct proxy_list *l = xcalloc(1, sizeof(*l));
 
@@ -150,7 +156,11 @@ open_list(const struct netproxy_open *o, int fd, int resolver)
 	l->most_bytes = o->bytes;
 	l->client.allow_local = o->allow_local;
 	l->listener = fd;
-	l->resolver = -1;
+	l->resolver = l->redirected = -1;
+	l->resolver_address = o->resolver;
+	l->given = o->names;
+	/* A program that knows no proxy has no other way. */
+	l->client.every_port = o->redirected;
 	LIST_INIT(&l->clients);
 	STAILQ_INIT(&l->names);
 	proxy_list_read(l, o->rules);
@@ -158,7 +168,7 @@ open_list(const struct netproxy_open *o, int fd, int resolver)
 	event_assign(
 	    &l->accepting, loop_base, fd, EV_READ | EV_PERSIST, accept_cb, l);
 	if (resolver >= 0)
-		proxy_names_open(l, resolver);
+		proxy_names_open(l, resolver, redirected);
 	LIST_INSERT_HEAD(&lists, l, link);
 	netproxy_control_watch(l);
 }
@@ -208,8 +218,10 @@ take_message(const void *bytes, size_t len, const int *fds, size_t nfds)
 	union netproxy_message m;
 	int type = netproxy_get(bytes, len, &m);
 
-	if (type == NETPROXY_OPEN && (nfds == 1 || nfds == 2))
-		open_list(&m.open, fds[0], nfds == 2 ? fds[1] : -1);
+	if (type == NETPROXY_OPEN && nfds >= 1 && nfds <= 3 &&
+	    m.open.redirected == (nfds == 3))
+		open_list(&m.open, fds[0], nfds > 1 ? fds[1] : -1,
+		    nfds > 2 ? fds[2] : -1);
 	else if (type == NETPROXY_CLOSE && nfds == 0)
 		close_list(m.close.list);
 	else if (type == NETPROXY_ANSWER && nfds == 0)

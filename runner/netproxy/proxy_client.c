@@ -15,9 +15,6 @@
 #include "proxy_client_parts.h"
 #include "proxy_reply.h"
 
-#define HEAD_SECONDS   30 /* until the request is whole */
-#define LINGER_SECONDS 5  /* for a reply to arrive */
-
 struct event_base *proxy_base;
 
 bool
@@ -409,6 +406,15 @@ proxy_client_direct(
 	c->port = port;
 	if (check_limits(c))
 		request_judge(c);
+}
+
+void
+proxy_client_resolve(struct proxy_list *l, int fd)
+{
+	struct proxy_client *c = client_new(l, fd);
+
+	c->protocol = NETPROXY_DNS;
+	check_limits(c);
 }
 
 void

@@ -19,6 +19,9 @@ void proxy_client_new(struct proxy_list *l, int fd);
 void proxy_client_direct(
     struct proxy_list *l, int fd, const struct host_name *host, uint16_t port);
 
+/* Takes a connection to the resolver, for look-ups by TCP. */
+void proxy_client_resolve(struct proxy_list *l, int fd);
+
 /* The runner's answer to an ASK; one that nobody waits for is nothing. */
 void proxy_client_answered(struct proxy_list *l, uint32_t ask, bool allowed);
 

@@ -36,6 +36,11 @@ struct proxy_list {
 	struct event asking;
 	bool accepts; /* listeners of names are watched */
 	STAILQ_HEAD(, proxy_name) names;
+	/* What is redirected (redirect.h) comes here; -1: nothing is. */
+	int redirected;
+	struct event taking;
+	uint32_t resolver_address; /* in host order */
+	uint32_t given;		   /* addresses behind it */
 	uint32_t last_name;
 	unsigned lookups;	      /* that wait for the runner */
 	bool names_over, names_full;  /* no more addresses; by the limit */

@@ -2,18 +2,21 @@
 #include "proxy_names.h"
 
 #include <event2/event.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "proxy_client.h"
-#include "proxy_dns.h"
 
 /* Look-ups that are taken before others have their turn. */
 #define AT_ONCE 16
 /* Look-ups of a list that wait for the runner. Who comes then asks again. */
 #define WAITING_MAX 64
+/* The address that was meant by who is redirected (linux/netfilter_ipv4.h). */
+#define ORIGINAL_DESTINATION 80
+#define DNS_PORT	     53
 
 struct lookup {
 	STAILQ_ENTRY(lookup) link; /* proxy_name.waiting */
@@ -133,15 +136,21 @@ ask_runner(const struct proxy_name *n)
 
 /* An answer for which there is no room is lost, as others of UDP are. */
 static void
+send_answer(const struct proxy_list *l, const struct sockaddr_in *to,
+    const uint8_t *bytes, size_t n)
+{
+	if (sendto(l->resolver, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const struct sockaddr *)to, sizeof(*to)) < 0)
+		log_debug("an answer to a look-up: %s", strerror(errno));
+}
+
+static void
 answer(const struct proxy_list *l, const struct sockaddr_in *to,
     const struct dns_query *q, enum dns_code code, uint32_t address)
 {
 	uint8_t bytes[DNS_ANSWER_MAX];
-	size_t n = dns_answer_write(bytes, q, code, address);
 
-	if (sendto(l->resolver, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const struct sockaddr *)to, sizeof(*to)) < 0)
-		log_debug("an answer to a look-up: %s", strerror(errno));
+	send_answer(l, to, bytes, dns_answer_write(bytes, q, code, address));
 }
 
 /* Most look-ups come twice, for both kinds of addresses; they count once. */
@@ -158,16 +167,14 @@ is_second_half(
 }
 
 static void
-deny(struct proxy_list *l, const struct sockaddr_in *from,
-    const struct dns_query *q, const struct host_name *host,
-    const struct proxy_verdict *v)
+deny(struct proxy_list *l, uint16_t client_port, const struct dns_query *q,
+    const struct host_name *host, const struct proxy_verdict *v)
 {
 	union netproxy_message m = { .decided = { .list = l->number,
 					 .target.protocol = NETPROXY_DNS,
 					 .source = v->source,
 					 .reason = v->reason,
-					 .client_port =
-					     ntohs(from->sin_port) } };
+					 .client_port = client_port } };
 
 	if (is_second_half(l, host, q->type))
 		return;
@@ -179,14 +186,21 @@ deny(struct proxy_list *l, const struct sockaddr_in *from,
 /* There is no address, because of the limit or of a failure that the runner has
  * logged. */
 static void
-refuse_more(struct proxy_list *l, const struct sockaddr_in *from,
-    const struct dns_query *q, const struct host_name *host)
+tell_full(struct proxy_list *l, uint16_t client_port, const struct dns_query *q,
+    const struct host_name *host)
 {
 	const struct proxy_verdict v = { .source = NETPROXY_BY_LIMIT,
 		.reason = NETPROXY_TOO_MANY_NAMES };
 
+	deny(l, client_port, q, host, &v);
+}
+
+static void
+refuse_more(struct proxy_list *l, const struct sockaddr_in *from,
+    const struct dns_query *q, const struct host_name *host)
+{
 	if (l->names_full)
-		deny(l, from, q, host, &v);
+		tell_full(l, ntohs(from->sin_port), q, host);
 	answer(l, from, q, DNS_FAILED, 0);
 }
 
@@ -224,6 +238,21 @@ take_address(struct proxy_list *l, const struct sockaddr_in *from,
 	}
 }
 
+/* Returns DNS_OK, the code to answer with, or -EBADMSG for no answer. */
+static int
+read_query(
+    struct dns_query *q, struct host_name *host, const void *data, size_t len)
+{
+	int code = dns_query_read(q, data, len);
+
+	if (code == DNS_OK &&
+	    (proxy_host_read(host, (struct slice){ q->name, strlen(q->name) }) <
+		    0 ||
+		host->is_address))
+		code = DNS_NO_NAME; /* no host is called like this */
+	return code;
+}
+
 /* A permitted name has IPv4 addresses and nothing else. */
 static void
 take_query(struct proxy_list *l, const struct sockaddr_in *from,
@@ -234,22 +263,17 @@ take_query(struct proxy_list *l, const struct sockaddr_in *from,
 	struct host_name host;
 	struct dns_query q;
 	size_t nports;
-	int code = dns_query_read(&q, data, len);
+	int code = read_query(&q, &host, data, len);
 
 	if (code < 0)
 		return;
-	if (code == DNS_OK &&
-	    (proxy_host_read(&host, (struct slice){ q.name, strlen(q.name) }) <
-		    0 ||
-		host.is_address))
-		code = DNS_NO_NAME; /* no host is called like this */
 	if (code != DNS_OK) {
 		answer(l, from, &q, (enum dns_code)code, 0);
 		return;
 	}
 	nports = proxy_list_ports(l, &host, ports, &v);
 	if (nports == 0) {
-		deny(l, from, &q, &host, &v);
+		deny(l, ntohs(from->sin_port), &q, &host, &v);
 		answer(l, from, &q, DNS_NO_NAME, 0);
 	} else if (q.type != DNS_A) {
 		answer(l, from, &q, DNS_OK, 0);
@@ -258,9 +282,123 @@ take_query(struct proxy_list *l, const struct sockaddr_in *from,
 	}
 }
 
+/* --- where TCP is redirected ---------------------------------------------- */
+
+/* Gives a name the next address of the block, which stays its own as long as
+ * the command lives: the runner counts them. Returns 0 if there is none. */
+static uint32_t
+give_address(struct proxy_list *l, const struct host_name *host)
+{
+	struct proxy_name *n = find_name(l, host->text);
+
+	if (n == NULL && l->given < NETPROXY_REDIRECTED_MAX) {
+		n = name_new(l, host, NULL, 0);
+		n->address = l->resolver_address + ++l->given;
+		ask_runner(n);
+	}
+	return n == NULL ? 0 : n->address;
+}
+
+static bool
+is_localhost(const char *name)
+{
+	const char *end = strrchr(name, '.');
+
+	return strcmp(end == NULL ? name : end + 1, "localhost") == 0;
+}
+
+/* Names of the host itself (RFC 6761 section 6.3) are the sandbox's own. */
+static uint32_t
+address_of(struct proxy_list *l, const struct host_name *host)
+{
+	return is_localhost(host->text) ? INADDR_LOOPBACK
+					: give_address(l, host);
+}
+
+size_t
+proxy_names_answer(struct proxy_list *l, const void *query, size_t len,
+    uint16_t client_port, uint8_t bytes[DNS_ANSWER_MAX])
+{
+	struct host_name host;
+	struct dns_query q;
+	int code = read_query(&q, &host, query, len);
+	uint32_t address = 0;
+
+	if (code < 0)
+		return 0;
+	if (code == DNS_OK && q.type == DNS_A) {
+		address = address_of(l, &host);
+		if (address == 0) {
+			tell_full(l, client_port, &q, &host);
+			code = DNS_FAILED;
+		}
+	}
+	/* An address that the runner does not know of yet could become another
+	 * name's. Who gets no answer asks again. */
+	if (!netproxy_control_is_heard())
+		return 0;
+	return dns_answer_write(bytes, &q, (enum dns_code)code, address);
+}
+
+static void
+answer_now(struct proxy_list *l, const struct sockaddr_in *to,
+    const void *query, size_t len)
+{
+	uint8_t bytes[DNS_ANSWER_MAX];
+	size_t n =
+	    proxy_names_answer(l, query, len, ntohs(to->sin_port), bytes);
+
+	if (n > 0)
+		send_answer(l, to, bytes, n);
+}
+
+/* What an address stands for: a name, or itself. */
+static struct host_name
+host_at(const struct proxy_list *l, uint32_t address)
+{
+	const struct proxy_name *n;
+	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, 0xff } };
+	struct host_name host;
+
+	STAILQ_FOREACH (n, &l->names, link)
+		if (n->address == address)
+			return n->host;
+	address = htonl(address);
+	memcpy(&mapped.s6_addr[12], &address, sizeof(address));
+	host_name_of(&host, &mapped);
+	return host;
+}
+
+static void
+redirected_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy_list *l = arg;
+	struct sockaddr_in meant = { 0 };
+	socklen_t len = sizeof(meant);
+	struct host_name host;
+	uint32_t address;
+	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (client < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			log_warn(errno, "a command's connection waits");
+		return;
+	}
+	/* Without an answer it is 0.0.0.0, which nobody may reach. */
+	getsockopt(client, IPPROTO_IP, ORIGINAL_DESTINATION, &meant, &len);
+	address = ntohl(meant.sin_addr.s_addr);
+	host = host_at(l, address);
+	if (address == l->resolver_address && meant.sin_port == htons(DNS_PORT))
+		proxy_client_resolve(l, client);
+	else
+		proxy_client_direct(l, client, &host, ntohs(meant.sin_port));
+	netproxy_control_watch(l);
+}
+
 static void
 query_cb(evutil_socket_t fd, short what, void *arg)
 {
+	struct proxy_list *l = arg;
 	uint8_t bytes[DNS_QUERY_MAX];
 
 	for (int i = 0; i < AT_ONCE; i++) {
@@ -271,7 +409,10 @@ query_cb(evutil_socket_t fd, short what, void *arg)
 
 		if (n < 0)
 			return;
-		take_query(arg, &from, bytes, (size_t)n);
+		if (l->redirected >= 0)
+			answer_now(l, &from, bytes, (size_t)n);
+		else
+			take_query(l, &from, bytes, (size_t)n);
 	}
 }
 
@@ -333,12 +474,18 @@ proxy_names_named(struct proxy_list *l, const struct netproxy_named *named,
 /* --- the resolver ------------------------------------------------------- */
 
 void
-proxy_names_open(struct proxy_list *l, int fd)
+proxy_names_open(struct proxy_list *l, int resolver, int redirected)
 {
-	l->resolver = fd;
-	set_nonblock(fd);
+	l->resolver = resolver;
+	l->redirected = redirected;
+	set_nonblock(resolver);
 	event_assign(
-	    &l->asking, loop_base, fd, EV_READ | EV_PERSIST, query_cb, l);
+	    &l->asking, loop_base, resolver, EV_READ | EV_PERSIST, query_cb, l);
+	if (redirected < 0)
+		return;
+	set_nonblock(redirected);
+	event_assign(&l->taking, loop_base, redirected, EV_READ | EV_PERSIST,
+	    redirected_cb, l);
 }
 
 void
@@ -355,6 +502,10 @@ proxy_names_watch(struct proxy_list *l, bool accepts, bool answers)
 	if (accepts == l->accepts)
 		return;
 	l->accepts = accepts;
+	if (l->redirected >= 0 && accepts)
+		loop_add(&l->taking, NULL);
+	else if (l->redirected >= 0)
+		event_del(&l->taking);
 	STAILQ_FOREACH (n, &l->names, link)
 		watch_listeners(n, accepts);
 }
@@ -368,6 +519,10 @@ proxy_names_close(struct proxy_list *l)
 		name_free(STAILQ_FIRST(&l->names));
 	event_del(&l->asking);
 	close(l->resolver);
+	if (l->redirected < 0)
+		return;
+	event_del(&l->taking);
+	close(l->redirected);
 }
 
 void

@@ -7,6 +7,7 @@
 #include "netproxy_control.h"
 #include "own_ports.h"
 #include "proxy_client_parts.h"
+#include "proxy_names.h"
 
 /* --- the host ----------------------------------------------------------- */
 
@@ -16,6 +17,11 @@ permit(void *arg, const struct in6_addr *address)
 	struct proxy_client *c = arg;
 
 	c->refusal = c->verdict;
+	c->refusal.reason = NETPROXY_PRIVATE;
+	/* On its loopback a program means the sandbox's own. */
+	if (c->list->redirected >= 0 && client_is_direct(c) &&
+	    address_is_loopback(address))
+		return false;
 	return proxy_list_permit(
 	    c->list, &c->host, c->port, address, &c->refusal);
 }
@@ -232,11 +238,41 @@ read_socks(struct proxy_client *c)
 	buf_consume(&c->in, (size_t)n);
 	take_socks(c, &r);
 }
+/* Each message of DNS has its length before it (RFC 1035 section 4.2.2). */
+static void
+read_dns(struct proxy_client *c)
+{
+	uint8_t answer[2 + DNS_ANSWER_MAX];
+	size_t len, n;
+
+	while (c->in.len >= 2) {
+		len = (size_t)(c->in.data[0] << 8 | c->in.data[1]);
+		if (len <= DNS_QUERY_MAX && c->in.len < 2 + len)
+			break;
+		n = len > DNS_QUERY_MAX
+			? 0
+			: proxy_names_answer(c->list, c->in.data + 2, len,
+			      c->client_port, answer + 2);
+		answer[0] = (uint8_t)(n >> 8);
+		answer[1] = (uint8_t)n;
+		buf_put(&c->out, answer, 2 + n);
+		if (n == 0 || c->out.failed) {
+			client_reset(c);
+			return;
+		}
+		buf_consume(&c->in, 2 + len);
+		client_set_deadline(c, HEAD_SECONDS);
+	}
+	client_flush(c);
+}
+
 /* The first byte tells: no method of HTTP begins with it. */
 void
 request_read(struct proxy_client *c)
 {
-	if (c->greeted || c->in.data[0] == SOCKS_VERSION)
+	if (c->protocol == NETPROXY_DNS)
+		read_dns(c);
+	else if (c->greeted || c->in.data[0] == SOCKS_VERSION)
 		read_socks(c);
 	else
 		read_http(c);

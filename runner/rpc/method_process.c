@@ -143,6 +143,20 @@ check_cwd(struct request *r, const struct process_start_params *p)
 	return false;
 }
 
+/* As the peer answers (doc/protocol.md section 13.7). */
+static bool
+check_transparent(struct request *r, const struct process_start_params *p)
+{
+	const struct network_params *n = &p->network;
+
+	if (!n->given || !n->enabled || !n->transparent || !n->socks ||
+	    p->has_sandbox)
+		return true;
+	reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
+	    "transparent TCP requires a managed Linux sandbox");
+	return false;
+}
+
 /* Checks what the policy asks for beyond its form. */
 static bool
 check_policy(struct request *r, const struct process_start_params *p)
@@ -175,8 +189,8 @@ check_start(struct request *r, const struct process_start_params *p)
 	else if (p->argv->count == 0)
 		reply_error(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    "argv must not be empty");
-	else if (!check_policy(r, p) || !check_cwd(r, p) ||
-		 !snapshot_check(r, p))
+	else if (!check_transparent(r, p) || !check_policy(r, p) ||
+		 !check_cwd(r, p) || !snapshot_check(r, p))
 		return false;
 	else if (session_find(s, p->process_id) != NULL)
 		reply_error(r->channel, &r->id, RPC_MALFORMED,

@@ -23,7 +23,7 @@ base_name(const char *path)
 
 /* Only what is available is listed. */
 static void
-write_capabilities(struct json_writer *w, const struct session *s)
+write_capabilities(struct json_writer *w, struct session *s)
 {
 	static const char *const names[] = {
 		/* of the peer */
@@ -77,6 +77,8 @@ write_capabilities(struct json_writer *w, const struct session *s)
 		json_key_bool(w, "networkProxyReviewDomains", true);
 		json_key_bool(w, "processNetwork", true);
 	}
+	if (session_redirects(s))
+		json_key_bool(w, "networkProxyTransparentTcp", true);
 	json_end(w, '}');
 }
 

@@ -81,6 +81,8 @@ network_free(struct network *n)
 		close(n->listener);
 	if (n->resolver >= 0)
 		close(n->resolver);
+	if (n->redirected >= 0)
+		close(n->redirected);
 	network_list_clear(&n->list);
 	free(n);
 }

@@ -49,11 +49,14 @@ struct network {
 	int listener; /* owned; for an execd-netproxy that comes back; or -1 */
 	/* owned, likewise: of the resolver, at resolver_address; -1: none */
 	int resolver;
+	/* owned, likewise: of what is redirected (redirect.h); -1: nothing is
+	 */
+	int redirected;
 	uint16_t port;		   /* of the listener */
 	uint32_t resolver_address; /* in host order */
 	unsigned names; /* that got an address of their own behind it */
-	/* The first use of the two sockets while no execd-netproxy runs. */
-	struct event first_use[2];
+	/* The first use of the sockets while no execd-netproxy runs. */
+	struct event first_use[3];
 	bool told; /* execd-netproxy has the list */
 	struct network_denied denied[NETWORK_DENIED_MAX];
 	unsigned ndenied;

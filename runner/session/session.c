@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "own_ports.h"
 #include "path_map.h"
+#include "redirect.h"
 #include "report.h"
 #include "siphash.h"
 
@@ -119,6 +120,11 @@ session_init(struct session *s, const struct session_server *server,
 	s->userns = fds->userns;
 	s->http_program = fds->http_program;
 	s->netproxy_program = fds->netproxy_program;
+	s->redirect_try = -1;
+	if (s->netproxy_program < 0)
+		s->config.redirects = CAN_NOT;
+	else if (s->config.redirects == CAN_UNKNOWN)
+		s->redirect_try = redirect_try(s->userns);
 	s->groups.session = *cgroup;
 	s->client.channel.in_fd = s->client.channel.out_fd = -1;
 	s->client.session = s;
@@ -133,6 +139,19 @@ session_init(struct session *s, const struct session_server *server,
 	event_assign(&s->rate_event, base, -1, 0, rate_cb, s);
 	rate_init(&s->output_rate, config->output_rate, now_ms());
 	server->begin(s);
+}
+
+bool
+session_redirects(struct session *s)
+{
+	struct control_redirects r;
+
+	if (s->redirect_try < 0)
+		return s->config.redirects == CAN;
+	r.possible = redirect_is_possible(steal_fd(&s->redirect_try));
+	s->config.redirects = r.possible ? CAN : CAN_NOT;
+	s->report(RUNNER_EVENT_REDIRECTS, &r);
+	return r.possible;
 }
 
 _Static_assert(OWN_PORTS_MAX == SANDBOX_OWN_PORTS_MAX,

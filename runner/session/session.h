@@ -163,7 +163,8 @@ struct session {
 	unsigned spools;      /* spools of requests now on disk */
 	int http_program;     /* descriptor of execd-http */
 	int netproxy_program; /* of execd-netproxy; -1: there is none */
-	int own_ports;	      /* for own_ports_take() */
+	int redirect_try; /* of redirect_is_possible(); -1: nothing is tried */
+	int own_ports;	  /* for own_ports_take() */
 	struct placeholder_list placeholders;
 	int userns; /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
@@ -227,6 +228,9 @@ void session_init(struct session *s, const struct session_server *server,
  * and again by each new broker; then it holds for the commands that start
  * later. */
 void session_limit(struct session *s, const struct sandbox_limits *limits);
+
+/* Tells whether sandboxes of this session can redirect TCP (redirect.h). */
+bool session_redirects(struct session *s);
 
 /*
  * Opens what the session needs before its first process. Returns 0 or -errno;

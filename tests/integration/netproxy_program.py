@@ -71,12 +71,15 @@ class NetProxy:
         os.close(ports)
         self.open(1, rules, connections, most_bytes, asks, limited, local)
 
-    def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, resolver=None):
+    def open(self, number, rules, connections=100, most_bytes=0, asks=False, limited=False, local=False, resolver=None,
+             redirected=None, names=0):
         listener = socket.create_server(("127.0.0.1", 0))
         self.address = listener.getsockname()
         lines = "".join(rule + "\n" for rule in rules).encode()
-        message = struct.pack("<BIIQBBBI", 1, number, connections, most_bytes, asks, limited, local, len(lines)) + lines
-        fds = [s.fileno() for s in (listener, resolver) if s]
+        at, = struct.unpack(">I", socket.inet_aton(resolver.getsockname()[0] if resolver else "0.0.0.0"))
+        message = struct.pack("<BIIQBBBBIII", 1, number, connections, most_bytes, asks, limited, local, redirected is not None,
+                              at, names, len(lines)) + lines
+        fds = [s.fileno() for s in (listener, resolver, redirected) if s]
         socket.send_fds(self.runner, [message], fds)
         listener.close()
         return self.address

@@ -69,6 +69,7 @@ static const struct {
 	{ RUNNER_EVENT_NETWORK, sizeof(struct control_network) },
 	{ RUNNER_EVENT_LIMITED, sizeof(struct control_limited) },
 	{ RUNNER_EVENT_END, 0 },
+	{ RUNNER_EVENT_REDIRECTS, sizeof(struct control_redirects) },
 	{ RUNNER_EVENT_RECORDING_FILE,
 	    sizeof(struct control_recording_wanted) },
 	{ RUNNER_COMMAND_RECORDING_FILE,
@@ -261,7 +262,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x82f8f73fu, 0xfa3e7b88u };
+		0x1c8e5554u, 0x82f8f73fu, 0x53624101u };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -42,22 +42,22 @@ static const struct row {
 	bool own;
 	const char *json, *text; /* or the error, after "!" */
 } rows[] = {
-	{ true, "{}", "000\n" },
+	{ true, "{}", "0000\n" },
 	{ true, "{\"allow\":[\"a.example\",\"*.b.example:8443\"]}",
-	    "000\naa.example\na*.b.example:8443\n" },
-	{ true, "{\"deny\":[\"a\"],\"allow\":[\"*\"]}", "000\na*\nda\n" },
-	{ false, PROXY(""), "000\n" },
+	    "0000\naa.example\na*.b.example:8443\n" },
+	{ true, "{\"deny\":[\"a\"],\"allow\":[\"*\"]}", "0000\na*\nda\n" },
+	{ false, PROXY(""), "0000\n" },
 	{ false, PROXY(",\"domains\":{\"a\":\"deny\",\"b\":\"allow\"}"),
-	    "000\nda\nab\n" },
+	    "0000\nda\nab\n" },
 	{ false,
 	    PROXY(",\"mode\":\"limited\",\"allowLocalBinding\":true,"
 		  "\"reviewDomains\":[\"c\"]"),
-	    "110\nrc\n" },
+	    "0110\nrc\n" },
 	{ false, "{\"policyDecisionTimeoutMs\":1,\"proxy\":{\"enabled\":true}}",
-	    "001\n" },
+	    "0001\n" },
 	/* converted by execd-netproxy */
 	{ true, "{\"allow\":[\"b\xc3\xbc.example\"]}",
-	    "000\nab\xc3\xbc.example\n" },
+	    "0000\nab\xc3\xbc.example\n" },
 	{ false, "{\"proxy\":{}}",
 	    "!invalid network proxy config: executor-local network proxy "
 	    "launch requires an enabled proxy" },
@@ -95,8 +95,8 @@ test_lists(void **state)
 		} else {
 			assert_int_equal(err, 0);
 			assert_string_equal(l.text, r->text);
-			assert_ptr_equal(l.rules.ptr, l.text + 4);
-			assert_int_equal(l.rules.len, strlen(l.text + 4));
+			assert_ptr_equal(l.rules.ptr, l.text + 5);
+			assert_int_equal(l.rules.len, strlen(l.text + 5));
 		}
 		network_list_clear(&l);
 	}
@@ -228,7 +228,7 @@ test_everything(void **state)
 	struct network_list l;
 
 	network_list_everything(&l, "");
-	assert_string_equal(l.text, "000\na*:*\n");
+	assert_string_equal(l.text, "0000\na*:*\n");
 	assert_true(slice_equal(l.rules, SLICE("a*:*\n")));
 	network_list_clear(&l);
 	network_list_everything(&l, "10.0.0.1\n*.example:22");

@@ -132,6 +132,19 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 	return 0;
 }
 
+/* For later sessions of the identity, and for no other one: a runner is its
+ * user's. */
+static bool
+take_redirects(struct session *s, const uint8_t *packet, size_t len)
+{
+	struct control_redirects r;
+
+	if (control_get(packet, len, RUNNER_EVENT_REDIRECTS, &r) < 0)
+		return false;
+	s->identity->redirects = r.possible ? CAN : CAN_NOT;
+	return true;
+}
+
 /* Returns 0, -EBADMSG, or another -errno if the session must not go on. */
 static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
@@ -143,6 +156,8 @@ take_one(struct session *s, const uint8_t *packet, size_t len)
 		return session_probe_report(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_EVENT_UNWATCHED:
 		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
+	case RUNNER_EVENT_REDIRECTS:
+		return take_redirects(s, packet, len) ? 0 : -EBADMSG;
 	case RUNNER_EVENT_END:
 		return take_end(s, packet, len);
 	case RUNNER_EVENT_TOKEN:

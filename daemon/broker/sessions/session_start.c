@@ -349,6 +349,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	snprintf(c.shell, sizeof(c.shell), "%s", s->identity->shell);
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
 	write_path_map(&s->identity->path_map, c.path_map);
+	c.redirects = s->identity->redirects;
 	c.netproxy = spawn_netproxy() >= 0;
 	if (c.netproxy)
 		fds[nfds++] = spawn_netproxy();

@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -360,6 +361,13 @@ static const struct sock_filter own_filter[] = {
 	FILTER_PERMIT(SYS_clock_gettime),
 	FILTER_PERMIT(SYS_restart_syscall),
 	FILTER_PERMIT(SYS_exit_group),
+	UNLESS(SYS_setsockopt, 6),
+	FILTER_LOAD(args[1]),
+	UNLESS(IPPROTO_IP, 3),
+	FILTER_LOAD(args[2]),
+	UNLESS(IP_BIND_ADDRESS_NO_PORT, 1),
+	ANSWER(SECCOMP_RET_ALLOW),
+	FILTER_KILL,
 	UNLESS(SYS_clone, 3),
 	FILTER_LOAD(args[0]),
 	UNLESS(SOCKET_CALLS_CLONE, 1),
@@ -442,7 +450,7 @@ place_descriptors(const struct given *g)
 		else if (high[i] < 0 || dup2(high[i], i) < 0)
 			return false;
 	close_from(CALL_PROXY_FDS);
-	socket_calls_begin(m->ruleset >= 0);
+	socket_calls_begin(m);
 	/* connect(2) has no room for a directory beside the path. */
 	return !call_proxy_connects(m) || fchdir(CALL_PROXY_PROC_FD) == 0;
 }

@@ -48,6 +48,8 @@ struct call_proxy_means {
 	int ruleset; /* Landlock for paths that are bound, or -1 */
 	bool bind;   /* bind(2) is handed over */
 	bool chmod;  /* chmod(2) with the set-group-id bit is */
+	/* Connections come from their command's block (redirect.h). */
+	bool redirected;
 };
 
 /* Without either, connect(2) is not handed over. */

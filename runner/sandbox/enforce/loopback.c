@@ -10,7 +10,6 @@
 
 #include "base.h"
 
-#define LO_INDEX 1 /* the first interface of every network namespace */
 /* Any route that somebody adds later comes before the refusing ones. */
 #define LAST_METRIC 0x7fffffff
 #define BACKLOG	    128
@@ -36,9 +35,8 @@ struct new_address {
 	uint32_t local; /* network order */
 };
 
-/* Sends a request and waits for its acknowledgement. Returns 0 or -errno. */
-static int
-ask(int fd, const void *request, size_t len)
+int
+loopback_ask(int fd, const void *request, size_t len)
 {
 	_Alignas(struct nlmsghdr) char room[512];
 	const struct nlmsghdr *h = (const void *)room;
@@ -66,12 +64,12 @@ bring_up(int fd)
 		    .nlmsg_type = RTM_SETLINK,
 		    .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
 		.link = { .ifi_family = AF_UNSPEC,
-		    .ifi_index = LO_INDEX,
+		    .ifi_index = LOOPBACK_INDEX,
 		    .ifi_flags = IFF_UP,
 		    .ifi_change = IFF_UP },
 	};
 
-	return ask(fd, &m, sizeof(m));
+	return loopback_ask(fd, &m, sizeof(m));
 }
 
 static int
@@ -91,7 +89,7 @@ refuse_others(int fd, unsigned char family)
 		.metric = LAST_METRIC,
 	};
 
-	return ask(fd, &m, sizeof(m));
+	return loopback_ask(fd, &m, sizeof(m));
 }
 
 /* Without these routes other addresses are out of reach all the same. */
@@ -138,7 +136,7 @@ loopback_add_names(void)
 		.address = { .ifa_family = AF_INET,
 		    .ifa_prefixlen = LOOPBACK_NAMES_BITS,
 		    .ifa_scope = RT_SCOPE_UNIVERSE,
-		    .ifa_index = LO_INDEX },
+		    .ifa_index = LOOPBACK_INDEX },
 		.local_header = { .rta_len = RTA_LENGTH(sizeof(m.local)),
 		    .rta_type = IFA_LOCAL },
 		.local = htonl(LOOPBACK_NAMES + 1),
@@ -146,7 +144,7 @@ loopback_add_names(void)
 	_cleanup_close_ int fd =
 	    socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	return fd < 0 ? -errno : ask(fd, &m, sizeof(m));
+	return fd < 0 ? -errno : loopback_ask(fd, &m, sizeof(m));
 }
 
 /* --- sockets that leave the namespace ----------------------------------- */

@@ -24,6 +24,8 @@
 #define LOOPBACK_NAMES	    0xc6120000u /* 198.18.0.0 */
 #define LOOPBACK_NAMES_BITS 15
 
+#define LOOPBACK_INDEX 1 /* lo is the first interface of every namespace */
+
 /* Sockets that are made at once. */
 #define LOOPBACK_SOCKETS_MAX 8
 
@@ -43,6 +45,10 @@ int loopback_prepare(const char **step);
  * -errno.
  */
 int loopback_add_names(void);
+
+/* Sends requests to the kernel on a netlink socket, and waits for the first
+ * acknowledgement. Returns 0 or -errno. */
+int loopback_ask(int fd, const void *request, size_t len);
 
 /* A socket to make. It is close-on-exec and non-blocking. */
 struct loopback_socket {

@@ -20,6 +20,7 @@
 #include "loopback.h"
 #include "mounts.h"
 #include "own_ports.h"
+#include "redirect.h"
 #include "sandbox_limits.h"
 #include "sandbox_message.h"
 #include "socket_calls.h"
@@ -492,6 +493,11 @@ build(const struct sandbox_options *o, int ports, struct sandbox_answer *a)
 		what = a->step;
 	}
 	a->names = err == 0 && can_serve_names(o);
+	if (a->names && o->redirected) {
+		what = "transparent TCP (nf_tables)";
+		err = redirect_prepare();
+		means.redirected = true;
+	}
 	a->has_tmp = err == 0 && !inside.landlock_only &&
 		     access(VIEW_TMP, W_OK | X_OK) == 0;
 	if (err == 0)

@@ -66,6 +66,7 @@ struct sandbox_options {
 	 */
 	bool try_proc;
 	bool listed;		  /* the network is a list of hosts */
+	bool redirected;	  /* ... to which all of TCP goes */
 	bool parent_death_signal; /* ask for a signal when the runner dies: no
 				     pid namespace would kill the processes */
 	bool unix_allow;	  /* as in command_filter_options */

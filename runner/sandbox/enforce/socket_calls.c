@@ -6,7 +6,10 @@
  */
 #include "socket_calls.h"
 
+#include <arpa/inet.h>
+#include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +27,7 @@
 #include "command_filter.h"
 #include "descriptors.h"
 #include "heap.h"
+#include "loopback.h"
 #include "own_ports.h"
 
 /* Not in the headers of Debian 12. */
@@ -58,6 +62,7 @@ static size_t places;	     /* behind these, all of waiting[] are free */
 static uint64_t own_network; /* cookie of the sandbox's network namespace */
 static bool host;	     /* that of the host is used */
 static bool landlocked;	     /* CALL_PROXY_LANDLOCK_FD is a ruleset */
+static bool redirected;	     /* as in struct call_proxy_means */
 static _Alignas(HEAP_PAGE_BYTES) char bind_stack[STACK_BYTES];
 
 /* --- the command's socket and address ----------------------------------- */
@@ -340,6 +345,85 @@ judge(struct waiting *w)
 		   : 0;
 }
 
+/* --- whose a connection is ----------------------------------------------- */
+
+/* Returns the resolver of the command, of which its resolv.conf tells: this
+ * file is ours, and no command can cover it. 0: it has none. */
+static uint32_t
+resolver_of(pid_t pid)
+{
+	const struct open_how how = { .flags = O_RDONLY | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	_cleanup_close_ int root = call_proxy_open_link(pid, "root");
+	_cleanup_close_ int fd = -1;
+	char text[256];
+	const char *at;
+	struct in_addr address;
+	ssize_t n = -1;
+
+	if (root >= 0)
+		fd = (int)syscall(
+		    SYS_openat2, root, "etc/resolv.conf", &how, sizeof(how));
+	if (fd >= 0)
+		n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strstr(text, "\nnameserver ");
+	if (at == NULL || sscanf(at, "\nnameserver %15[0-9.]", text) != 1 ||
+	    inet_pton(AF_INET, text, &address) != 1)
+		return 0;
+	return address.s_addr;
+}
+
+/* Tells whether the address stands for no name and is not the loopback's. One
+ * of IPv4 is mapped for a socket of IPv6. */
+static bool
+is_elsewhere(const struct waiting *w)
+{
+	const struct sockaddr_in *v4 = (const void *)&w->address;
+	const struct sockaddr_in6 *v6 = (const void *)&w->address;
+	uint32_t to;
+
+	if (v4->sin_family == AF_INET && w->len >= sizeof(*v4))
+		to = ntohl(v4->sin_addr.s_addr);
+	else if (v6->sin6_family == AF_INET6 && w->len >= sizeof(*v6) &&
+		 IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+		to = ntohl(v6->sin6_addr.s6_addr32[3]);
+	else
+		return false;
+	return to >> 24 != IN_LOOPBACKNET &&
+	       (to ^ LOOPBACK_NAMES) >> (32 - LOOPBACK_NAMES_BITS) != 0;
+}
+
+/*
+ * An address that stands for no name does not tell whose the connection is, so
+ * its source does (redirect.h). The port is chosen with the connection, so that
+ * a command that makes many does not run out of them. A socket that is bound
+ * keeps its address, and is refused.
+ */
+static void
+set_source(const struct waiting *w)
+{
+	const int on = 1;
+	int type = 0;
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_addr = { .s6_addr = { [10] = 0xff, 0xff } } };
+
+	if (option(w->fd, SO_TYPE, &type, sizeof(type)) < 0 ||
+	    type != SOCK_STREAM || !is_elsewhere(w))
+		return;
+	in.sin_addr.s_addr = resolver_of(w->made.pid);
+	in6.sin6_addr.s6_addr32[3] = in.sin_addr.s_addr;
+	if (in.sin_addr.s_addr == 0 ||
+	    setsockopt(w->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
+		sizeof(on)) < 0)
+		return;
+	if (bind(w->fd, (const void *)&in, sizeof(in)) < 0)
+		bind(w->fd, (const void *)&in6, sizeof(in6));
+}
+
 /* --- one call ----------------------------------------------------------- */
 
 static struct waiting
@@ -400,9 +484,11 @@ connect_now(struct waiting *w)
 	int err = judge(w);
 
 	/* The number of a process that was killed may be another's now. */
-	if (err == 0)
-		err = call_proxy_is_awaited(w->id) ? try(w) : -EPERM;
-	return err;
+	if (err < 0)
+		return err;
+	if (redirected && !w->local)
+		set_source(w);
+	return call_proxy_is_awaited(w->id) ? try(w) : -EPERM;
 }
 
 static int64_t
@@ -622,12 +708,13 @@ socket_calls_open(struct call_proxy_means *m, bool of_host)
 }
 
 void
-socket_calls_begin(bool given)
+socket_calls_begin(const struct call_proxy_means *m)
 {
 	uint64_t fds =
 	    descriptors_raise(OWN_FDS + 2 * SOCKET_CALLS_WAITING_MAX);
 
-	landlocked = given;
+	landlocked = m->ruleset >= 0;
+	redirected = m->redirected;
 	places_max = fds > OWN_FDS ? (size_t)(fds - OWN_FDS) / 2 : 0;
 	if (places_max > SOCKET_CALLS_WAITING_MAX)
 		places_max = SOCKET_CALLS_WAITING_MAX;

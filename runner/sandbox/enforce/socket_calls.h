@@ -61,10 +61,10 @@ struct seccomp_data;
 void socket_calls_open(struct call_proxy_means *m, bool host);
 
 /*
- * Called once by the proxy, before its filter. landlocked:
- * CALL_PROXY_LANDLOCK_FD is a ruleset for paths that are bound.
+ * Called once by the proxy, before its filter. The descriptors of *m are in
+ * their places.
  */
-void socket_calls_begin(bool landlocked);
+void socket_calls_begin(const struct call_proxy_means *m);
 
 /*
  * Gives a command the result of its call, 0 or -errno. Returns false if it does

@@ -9,6 +9,9 @@
 #define LETTER_DENY   'd'
 #define LETTER_REVIEW 'r'
 
+/* The first line, as network_list_read() writes it. */
+#define NOTHING_SPECIAL "0000\n"
+
 struct reading {
 	struct buf text;
 	struct network_rules rules; /* only to look whether they are valid */
@@ -99,13 +102,18 @@ network_list_read(
 	*l = (struct network_list){ .limited = p->limited,
 		.allow_local = p->allow_local,
 		.asks = p->asks,
+		.transparent = p->transparent,
 		.socks = p->socks,
 		.ask_ms = p->ask_ms };
 	if (!p->enabled)
 		return refuse(&r, "executor-local network proxy launch "
 				  "requires an enabled proxy");
+	if (p->transparent && !p->socks)
+		return refuse(&r, "transparent_tcp requires an enabled managed "
+				  "SOCKS5 proxy");
 	buf_init(&r.text, NETWORK_LIST_MAX);
-	buf_printf(&r.text, "%d%d%d\n", p->limited, p->allow_local, p->asks);
+	buf_printf(&r.text, "%d%d%d%d\n", p->transparent, p->limited,
+	    p->allow_local, p->asks);
 	head = r.text.len;
 	err = read_patterns(&r, p);
 	buf_put_u8(&r.text, '\0');
@@ -171,13 +179,19 @@ network_list_everything(struct network_list *l, const char *named)
 	struct buf b;
 
 	buf_init(&b, NETWORK_LIST_MAX);
-	buf_puts(&b, "000\n");
+	buf_puts(&b, NOTHING_SPECIAL);
 	network_list_put(&b, LETTER_ALLOW, "*:*");
 	network_list_put(&b, LETTER_ALLOW, named);
 	buf_put_u8(&b, '\0');
 	*l = (struct network_list){ .text = (char *)b.data, .socks = true };
-	l->rules = (struct slice){ l->text + strlen("000\n"),
-		b.len - 1 - strlen("000\n") };
+	l->rules = (struct slice){ l->text + strlen(NOTHING_SPECIAL),
+		b.len - 1 - strlen(NOTHING_SPECIAL) };
+}
+
+bool
+network_list_is_transparent(const char *text)
+{
+	return text != NULL && text[0] == '1';
 }
 
 void

@@ -22,6 +22,8 @@ struct network_list {
 	char *text;
 	struct slice rules; /* in text */
 	bool limited, allow_local, asks;
+	/* programs that know no proxy reach addresses and every port, too */
+	bool transparent;
 	bool socks;	 /* variables name SOCKS5; no part of the text */
 	uint64_t ask_ms; /* likewise */
 };
@@ -45,6 +47,9 @@ void network_list_clear(struct network_list *l);
  * own loopback, unless a pattern names the host's. Static.
  */
 const char *network_list_not_through(const struct network_list *l);
+
+/* Tells whether the text of a list (or NULL) is of a transparent one. */
+bool network_list_is_transparent(const char *text);
 
 /* Adds patterns, one per line, to the text of a list, with the letter before
  * each (struct netproxy_open). Empty lines are left out. */

@@ -14,6 +14,7 @@
 #include "control.h"
 #include "inside.h"
 #include "loop.h"
+#include "network_list.h"
 #include "seqpacket.h"
 #include "view.h"
 
@@ -512,6 +513,7 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 
 	options.landlock_only = landlock_only;
 	options.listed = n->plan.hosts != NULL;
+	options.redirected = network_list_is_transparent(n->plan.hosts);
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_build_put(&b, &options, &n->plan);
 	err = sandbox_ask(
