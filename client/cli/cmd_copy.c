@@ -314,8 +314,9 @@ cmd_cp(struct execctl *ctl)
 		return code;
 	code = copy_all(&c);
 	if (c.signal != 0) {
-		copy_give_up(&c);
-		execctl_say("interrupted; incomplete files were removed");
+		execctl_say(copy_give_up(&c)
+				? "interrupted; incomplete files were removed"
+				: "interrupted");
 		/* Exits at once: callbacks for abandoned files must not run any
 		 * more. */
 		_exit(128 + c.signal);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """execctl cp, ls, cat: every byte and every name, or a sentence that says why
 not."""
+import contextlib
 import json
 import os
 import select
@@ -11,7 +12,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import ROOT, poll
+from conftest import ROOT, children_named, poll
 from execctl import Execctl
 
 
@@ -293,6 +294,28 @@ def test_an_interruption_leaves_the_old_file_or_the_new_one(ctl, directory, user
         complete += found == new
         poll(lambda: not left_over(directory), what=f"end of {left_over(directory)}")
     assert complete < 20, "no interruption came in time"
+
+
+def test_an_interruption_that_the_server_does_not_answer(spawn, directory, there):
+    """What was not removed is not said to be: its name is."""
+    s = spawn()
+    (directory / "big").write_bytes(os.urandom(1 << 20) * 300)
+    p = Execctl(directory, s.url).popen("cp", directory / "big", f":{there}/big")
+    poll(lambda: p.poll() is not None or left_over(there), what="the beginning of the file")
+    assert p.poll() is None, p.communicate()
+    runners = children_named(s.pid, "execd-runner")
+    for pid in runners:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        p.send_signal(signal.SIGINT)
+        _, err = p.communicate(timeout=20)
+        name, = left_over(there)
+    finally:
+        for pid in runners:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert p.returncode == 130 and f":{there}/{name} may be left there, incomplete" in err.decode(), err
+    assert b"removed" not in err and b"interrupted" in err, err
 
 
 def test_a_replaced_file_keeps_its_mode_and_its_link(ctl, directory, user):

@@ -169,12 +169,34 @@ copy_begin(struct copy *c)
 	return signals_watch(c->ctl, &signals, &set);
 }
 
+/* What the server has not removed yet, and what it could not remove. */
+struct leftover {
+	STAILQ_ENTRY(leftover) link; /* leftovers */
+	struct copy *copy;
+	const char *path;
+	bool removed;
+};
+
+static STAILQ_HEAD(, leftover) leftovers = STAILQ_HEAD_INITIALIZER(leftovers);
+
 static void
 taken_away(void *arg, const struct execd_answer *a)
 {
-	struct copy *c = arg;
+	struct leftover *l = arg;
 
-	c->removing--;
+	l->copy->removing--;
+	l->removed = a->code == 0;
+}
+
+static void
+take_away(struct copy *c, const char *path)
+{
+	struct leftover *l = xcalloc(1, sizeof(*l));
+
+	l->copy = c;
+	l->path = xstrdup(path);
+	STAILQ_INSERT_TAIL(&leftovers, l, link);
+	c->removing++;
 }
 
 void
@@ -198,8 +220,7 @@ give_up_item(struct copy_item *i)
 		unlink(i->temporary);
 		return;
 	}
-	c->removing++;
-	copy_remove(c, i->temporary, taken_away, c);
+	take_away(c, i->temporary);
 }
 
 static void
@@ -208,26 +229,34 @@ end_waiting(void *arg)
 	*(bool *)arg = true;
 }
 
-void
+bool
 copy_give_up(struct copy *c)
 {
-	bool late = false;
+	bool late = false, clean = true;
 	struct timer timer = { .fire = end_waiting, .arg = &late };
 	struct copy_item *i;
+	struct leftover *l;
 
 	hide_progress(c);
 	TAILQ_FOREACH (i, &c->items, link)
 		give_up_item(i);
-	if (c->staging != NULL) {
-		c->removing++;
-		copy_remove(c, c->staging, taken_away, c);
-	}
+	if (c->staging != NULL)
+		take_away(c, c->staging);
+	STAILQ_FOREACH (l, &leftovers, link)
+		copy_remove(c, l->path, taken_away, l);
 	timer_set(c->ctl, &timer, GIVE_UP_MS);
 	while (c->removing > 0 && !late &&
 	       execd_client_state(c->ctl->client) != EXECD_OVER)
 		loop_once(c->ctl);
 	timer_remove(c->ctl, &timer);
 	source_remove(c->ctl, &signals);
+	STAILQ_FOREACH (l, &leftovers, link) {
+		if (l->removed)
+			continue;
+		execctl_say(":%s may be left there, incomplete", l->path);
+		clean = false;
+	}
+	return clean;
 }
 
 /*

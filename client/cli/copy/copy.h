@@ -57,8 +57,9 @@ struct copy {
  * and they stop the copy. Returns 0, or an exit status after a message. */
 int copy_begin(struct copy *c);
 /* Removes incomplete files here and on the server. It waits at most two seconds
- * for the server's answers. */
-void copy_give_up(struct copy *c);
+ * for the server's answers, and names what may be left there. Returns false if
+ * something may. */
+bool copy_give_up(struct copy *c);
 
 /* Waits until at most `active` requests and transfers are under way, or a
  * signal came. */
