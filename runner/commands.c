@@ -151,12 +151,11 @@ take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
 {
 	size_t n = 0;
 
-	if (nfds < 1u + c->netproxy + c->userns + c->placeholders)
+	if (nfds < 1u + c->netproxy + c->userns)
 		return -EBADMSG;
 	own->http_program = fds[n++];
 	own->netproxy_program = c->netproxy ? fds[n++] : -1;
 	own->userns = c->userns ? fds[n++] : -1;
-	own->placeholders = c->placeholders ? fds[n++] : -1;
 	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);
 }
 

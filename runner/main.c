@@ -14,7 +14,6 @@
 #include "config.h"
 #include "control.h"
 #include "dialect_frames.h"
-#include "drop.h"
 #include "files.h"
 #include "forward_copy.h"
 #include "host_linux.h"
@@ -36,9 +35,7 @@ enum {
 	OPT_PIPE_OUT,
 	OPT_FILES,
 	OPT_SANDBOX,
-	OPT_CLEANUP,
 	OPT_FORWARD,
-	OPT_USER,
 	OPT_USER_NAMESPACE,
 	OPT_VERSION
 };
@@ -49,9 +46,7 @@ static const struct option long_options[] = {
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "files", no_argument, NULL, OPT_FILES },
 	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
-	{ "cleanup", no_argument, NULL, OPT_CLEANUP },
 	{ "forward", no_argument, NULL, OPT_FORWARD },
-	{ "user", required_argument, NULL, OPT_USER },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -60,11 +55,9 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
-	bool files;	  /* by a runner: serves fs/ methods */
-	bool sandbox;	  /* by a runner: starts sandboxed commands */
-	bool cleanup;	  /* cleans up after a killed runner */
-	bool forward;	  /* by a runner: copies for process/forward */
-	const char *user; /* "UID:GID" to become first */
+	bool files;   /* by a runner: serves fs/ methods */
+	bool sandbox; /* by a runner: starts sandboxed commands */
+	bool forward; /* by a runner: copies for process/forward */
 	/* make a namespace for this "UID:GID" */
 	const char *user_namespace;
 	const char *pipe_in, *pipe_out;
@@ -90,14 +83,8 @@ parse_options(struct runner_options *o, int argc, char **argv)
 		case OPT_FILES:
 			o->files = true;
 			break;
-		case OPT_CLEANUP:
-			o->cleanup = true;
-			break;
 		case OPT_FORWARD:
 			o->forward = true;
-			break;
-		case OPT_USER:
-			o->user = optarg;
 			break;
 		case OPT_USER_NAMESPACE:
 			o->user_namespace = optarg;
@@ -139,7 +126,8 @@ make_event_base(void)
 static void
 serve_files(void)
 {
-	files_run(make_event_base(), true);
+	placeholders_begin(true);
+	files_run(make_event_base(), true, placeholder_is);
 }
 
 /* One command for one parent; without paths, on the standard descriptors. */
@@ -186,19 +174,19 @@ main(int argc, char **argv)
 	signals_ignore_unused(!o.stdio && o.pipe_in == NULL);
 	if (o.user_namespace != NULL)
 		return user_namespace_run(o.user_namespace);
-	if (o.user != NULL)
-		drop_to_given(o.user);
-	if (o.cleanup)
-		return placeholder_list_cleanup(CONTROL_FD) < 0;
 	if (o.forward)
 		return forward_copy_run();
 	if (o.sandbox)
 		sandbox_run(serve_files);
-	if (o.files)
-		return files_run(make_event_base(), false);
+	if (o.files) {
+		placeholders_begin(false);
+		return files_run(make_event_base(), false, placeholder_is);
+	}
 	if (o.stdio)
 		return run_frames(NULL, NULL);
 	if (o.pipe_in != NULL)
 		return run_frames(o.pipe_in, o.pipe_out);
+	placeholders_begin(false);
+	placeholders_clean();
 	commands_run(make_event_base(), environ);
 }

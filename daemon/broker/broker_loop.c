@@ -16,7 +16,6 @@
 #include "ctl_socket.h"
 #include "exit_code.h"
 #include "frontend_child.h"
-#include "placeholder_files.h"
 #include "requests.h"
 #include "session_registry.h"
 #include "spawn_client.h"
@@ -333,8 +332,7 @@ next_timeout(struct broker *m, int64_t now, int64_t deadline)
 static void
 reaped(struct broker *m, pid_t pid, int status)
 {
-	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status) &&
-	    !placeholder_cleanup_reap(pid))
+	if (!frontend_reap(m, pid, status) && !helpers_reap(m, pid, status))
 		session_reap(m, pid, status);
 }
 
@@ -378,7 +376,6 @@ broker_run(struct broker *m)
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
-	placeholder_files_begin(m);
 	while (!is_over(m)) {
 		int64_t now = now_ms(), deadline;
 
@@ -402,6 +399,5 @@ broker_run(struct broker *m)
 		if (err == 0)
 			session_spare_make(m);
 	}
-	placeholder_files_end();
 	return m->exit_code;
 }

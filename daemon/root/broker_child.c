@@ -9,67 +9,11 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include "child.h"
 #include "children.h"
 #include "config.h"
 #include "exit_code.h"
-
-/* --- The directory of the lists of placeholders (execd(8)), the broker's - */
-
-static int
-open_below(int at, const char *name)
-{
-	int fd;
-
-	if (mkdirat(at, name, 0711) < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -errno : fd;
-}
-
-static int
-give_to(int fd, uid_t uid)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	/* Another user may have put the list there. */
-	if ((st.st_uid != uid && st.st_uid != 0) ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	if (fchmod(fd, 0700) < 0 || fchown(fd, uid, (gid_t)-1) < 0)
-		return -errno;
-	return 0;
-}
-
-/* Returns a descriptor, which execve(2) does not close, or -errno. Files in the
- * directory become that user's. Only for root. */
-static int
-open_placeholder_lists(uid_t uid)
-{
-	const char *state = getenv("STATE_DIRECTORY");
-	bool given = state != NULL && state[0] == '/';
-	_cleanup_close_ int place =
-	    open(given ? state : "/var/lib", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int own = -1, fd = -1;
-	int err;
-
-	if (place < 0)
-		return -errno;
-	own = given ? fcntl(place, F_DUPFD_CLOEXEC, 0)
-		    : open_below(place, "execd");
-	fd = own < 0 ? own : open_below(own, "masks");
-	err = fd < 0 ? fd : give_to(fd, uid);
-	if (err < 0)
-		return err;
-	fcntl(fd, F_SETFD, 0);
-	return steal_fd(&fd);
-}
-
-/* --- The broker ---------------------------------------------------------- */
 
 /* systemd's sockets begin at this number. The broker finds them where it would
  * find them if systemd had started it (sd_listen_fds(3)). */
@@ -115,7 +59,6 @@ set_user(void)
 {
 	char user[CHILD_USER_MAX];
 	const struct passwd *pw = getpwnam(EXECD_BROKER_USER);
-	int placeholders;
 
 	if (pw == NULL || pw->pw_uid == 0) {
 		fputs(
@@ -127,9 +70,6 @@ set_user(void)
 		    stderr);
 		_exit(EXIT_CONFIG);
 	}
-	placeholders = open_placeholder_lists(pw->pw_uid);
-	if (placeholders >= 0)
-		set_number(PLACEHOLDERS_VARIABLE, placeholders);
 	setenv(
 	    BROKER_USER_VARIABLE, child_user(user, pw->pw_uid, pw->pw_gid), 1);
 	child_set_groups(NULL, 0);

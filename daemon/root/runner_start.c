@@ -5,6 +5,7 @@
 #include "base.h"
 #include "root.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -51,6 +52,58 @@ limit_resources(const struct control_user *s)
 			    s->name, limits[i].key,
 			    (unsigned long long)limits[i].value);
 	}
+}
+
+/*
+ * Makes the directories that are missing at the end of a path, the last for
+ * that user. He gets no directory of root's by an end in between, and another
+ * runner keeps the one that it has.
+ */
+static void
+make_directories(char *path, size_t given, uid_t uid)
+{
+	char fresh[PATH_MAX + 8];
+
+	for (char *p = path + given; (p = strchr(p + 1, '/')) != NULL;) {
+		*p = '\0';
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	snprintf(fresh, sizeof(fresh), "%s.new", path);
+	if ((mkdir(fresh, 0700) == 0 || errno == EEXIST) &&
+	    (!root.is_root || lchown(fresh, uid, (gid_t)-1) == 0))
+		renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE);
+}
+
+/*
+ * The lists of the user's placeholders (execd(8)) are in a directory of his.
+ * Root's are where only those get that have a descriptor of it. It stays open
+ * at PLACEHOLDERS_FD, which is free now; without it the runner says so.
+ */
+static void
+open_placeholder_lists(uid_t uid)
+{
+	const char *state =
+	    getenv(root.is_root ? "STATE_DIRECTORY" : "XDG_STATE_HOME");
+	const char *home = root.is_root ? "/var/lib" : getenv("HOME");
+	bool given = state != NULL && state[0] == '/';
+	char path[PATH_MAX], name[16] = "";
+	int fd;
+
+	if (!given && (home == NULL || home[0] != '/'))
+		return;
+	if (root.is_root)
+		snprintf(name, sizeof(name), "/%u", uid);
+	snprintf(path, sizeof(path), "%s%s%s/placeholders%s",
+	    given ? state : home, given || root.is_root ? "" : "/.local/state",
+	    given && root.is_root ? "" : "/execd", name);
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 && errno == ENOENT) {
+		make_directories(path, strlen(given ? state : home), uid);
+		fd = open(path, O_RDONLY | O_DIRECTORY);
+	}
+	if (fd >= 0 && fd != PLACEHOLDERS_FD)
+		move_fd(fd, PLACEHOLDERS_FD, false);
 }
 
 static void
@@ -101,6 +154,7 @@ static void __attribute__((noreturn)) runner_child(const struct spawn_user *o,
 	if (root.is_root && (err = namespaces_enter(&step)) < 0)
 		log_fatal_errno(err, "runner for %s: %s", o->who.name, step);
 	child_place(root.programs.fds[INSTALLED_RUNNER], control_fd);
+	open_placeholder_lists(o->who.uid);
 	limit_resources(&o->who);
 	if (o->who.umask != UMASK_UNSET)
 		umask((mode_t)o->who.umask);
@@ -139,8 +193,6 @@ static const struct {
 	    INSTALLED_FRONTEND },
 	[PROGRAM_OF_KEYS] = { "execd-keys", NULL, "--user", INSTALLED_KEYS },
 	[PROGRAM_OF_NAMESPACE] = { "execd-runner", NULL, "--user-namespace",
-	    INSTALLED_RUNNER },
-	[PROGRAM_OF_CLEANUP] = { "execd-runner", "--cleanup", "--user",
 	    INSTALLED_RUNNER },
 	[PROGRAM_OF_ACCOUNT] = { "execd-broker", "--account", NULL,
 	    INSTALLED_BROKER },

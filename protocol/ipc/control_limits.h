@@ -6,7 +6,9 @@
 #define CONTROL_LIMITS_H
 
 /* the channel's descriptor in every child of execd */
-#define CONTROL_FD	    3
+#define CONTROL_FD 3
+/* A runner's: the lists of its user's placeholders (placeholder.h). */
+#define PLACEHOLDERS_FD	    5
 #define CONTROL_MESSAGE_MAX (32u << 10)
 /* the longest that a request can hold */
 #define CONTROL_CREDENTIAL_MAX (16u << 10)

@@ -21,9 +21,8 @@ struct control_session_config {
 	bool pid_namespace; /* the runner is pid 1 of its own pid namespace */
 	bool netproxy;	    /* execd-netproxy comes along */
 	bool userns;	    /* the user namespace comes along */
-	bool placeholders; /* the list of its user's placeholders comes along */
-	uint8_t redirects; /* enum control_can */
-	uint8_t cgroups;   /* bits: which enum cgroup_hierarchy come along */
+	uint8_t redirects;  /* enum control_can */
+	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy come along */
 	uint32_t command_deadline_ms; /* 0: none */
 	/* bytes per second for all commands; 0: no limit */
 	uint64_t output_rate;

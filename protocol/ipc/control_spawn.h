@@ -58,11 +58,10 @@ enum spawn_type {
 	SPAWN_ACCOUNT = 112, /* spawn_account; again + fd: its groups */
 };
 
-/* Environment of the broker: the number of its spawn channel, the user that it
- * becomes ("UID:GID"), and the directory for lists of placeholders. */
+/* Environment of the broker: the number of its spawn channel, and the user that
+ * it becomes ("UID:GID"). */
 #define SPAWN_CHANNEL_VARIABLE "EXECD_SPAWN_CHANNEL"
 #define BROKER_USER_VARIABLE   "EXECD_BROKER_USER"
-#define PLACEHOLDERS_VARIABLE  "EXECD_PLACEHOLDERS"
 
 /* Where root makes a directory for the sockets of `execd ctl`. */
 #define CTL_ROOT_DIRECTORY "/run/execd"
@@ -213,13 +212,11 @@ struct control_number {
 
 /* The first two hear strangers, and become the user of the seal. The others
  * are there for a user of the list: one makes a user namespace for his
- * sandboxes, one removes the placeholders of a list, which is its channel, and
- * one, which stays root, asks the name services about him. */
+ * sandboxes, and one, which stays root, asks the name services about him. */
 enum control_program_kind {
 	PROGRAM_OF_STRANGERS,
 	PROGRAM_OF_KEYS,
 	PROGRAM_OF_NAMESPACE,
-	PROGRAM_OF_CLEANUP,
 	PROGRAM_OF_ACCOUNT,
 	PROGRAM_KINDS
 };

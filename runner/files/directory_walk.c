@@ -113,6 +113,8 @@ take_entry(struct walk *w, int dir_fd, const struct pending_directory *d,
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return note_error(w, path, -errno);
+	if (files_hides(dir_fd, name, &st))
+		return true;
 	if (S_ISLNK(st.st_mode) &&
 	    (!w->options->follow_symlinks ||
 		fstatat(dir_fd, name, &st, 0) < 0 || !S_ISDIR(st.st_mode)))

@@ -16,11 +16,17 @@
 
 struct event_base;
 
+/* Tells whether a file that lstat(2) found is no entry for a client, as
+ * placeholder_is(). */
+typedef bool files_hides_fn(int at, const char *path, const struct stat *st);
+
+extern files_hides_fn *files_hides;
+
 /*
  * Serves until the runner closes the channel. in_sandbox: the process is
  * confined by the policy that its requests name. Returns the exit code.
  */
-int files_run(struct event_base *base, bool in_sandbox);
+int files_run(struct event_base *base, bool in_sandbox, files_hides_fn *hides);
 
 /* Acts on decoded parameters and answers. The return value is ignored. */
 typedef int file_fn(struct request *r, const struct fs_params *p);

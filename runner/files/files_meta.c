@@ -91,6 +91,8 @@ file_fs_get_metadata(struct request *r, const struct fs_params *p)
 
 	if (lstat(p->path.path, &link) < 0)
 		return reply_file_error(r, -errno);
+	if (files_hides(AT_FDCWD, p->path.path, &link))
+		return reply_file_error(r, -ENOENT);
 	err = read_metadata(p->path.path, p->details, &st);
 	if (err < 0)
 		return reply_file_error(r, err);
@@ -312,7 +314,8 @@ write_entry(struct json_writer *w, int dir_fd, const char *name,
 {
 	struct stat st, link;
 
-	if (!read_entry(dir_fd, name, p, &st, &link))
+	if (!read_entry(dir_fd, name, p, &st, &link) ||
+	    files_hides(dir_fd, name, p->details ? &link : &st))
 		return;
 	json_begin(w, '{');
 	json_key_cstring(w, "fileName", name);

@@ -15,6 +15,8 @@
 
 static bool inside; /* a sandbox whose view enforces the policy */
 
+files_hides_fn *files_hides;
+
 static const struct file_method {
 	const char *name;
 	params_fn *params;
@@ -104,9 +106,10 @@ use_path_map(void)
 }
 
 int
-files_run(struct event_base *base, bool in_sandbox)
+files_run(struct event_base *base, bool in_sandbox, files_hides_fn *hides)
 {
 	inside = in_sandbox;
+	files_hides = hides;
 	use_path_map();
 	/* The runner accepted it before it forwarded the request. */
 	sandbox_context_accept_launch(true);

@@ -307,6 +307,15 @@ record(struct request *r, const struct rpc_method *method,
 	       p.fs.path.foreign || audit_file(r, method, &p.fs, sandboxed);
 }
 
+/* Who only reads cannot make a name that is missing. */
+static enum sandbox_use
+use_of(const struct rpc_method *method)
+{
+	return method->use == FILE_CHANGES || method->use == FILE_OPENS
+		   ? SANDBOX_USE_MAKES
+		   : SANDBOX_USE_READS;
+}
+
 /* Forwards a request whose turn has come. */
 static int
 forward(struct request *r, const struct rpc_method *method,
@@ -324,8 +333,9 @@ forward(struct request *r, const struct rpc_method *method,
 		note = make_note(FILE_NOTE_OPEN, id);
 	else if (method->use == FILE_CLOSES)
 		note = make_note(FILE_NOTE_CLOSE, id);
-	if (helper_sandbox(h) != NULL && sandbox_use(helper_sandbox(h)) < 0)
-		return refuse(r, "placeholders for missing names");
+	if (helper_sandbox(h) != NULL &&
+	    sandbox_use(helper_sandbox(h), use_of(method)) < 0)
+		return refuse(r, helper_sandbox(h)->pool->step);
 	f->outstanding++;
 	f->exclusive = helper_sandbox(h) != NULL;
 	return helper_forward(h, r, &note, text, len);

@@ -18,6 +18,7 @@
 #include "loop.h"
 #include "netproxy_message.h"
 #include "own_ports.h"
+#include "placeholder.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "sandbox.h"
@@ -375,6 +376,8 @@ child(const struct session *s, enum helper_kind kind, int fd, char *const *env)
 	if (dup2(fd, CONTROL_FD) < 0 ||
 	    (kind != HELPER_FILES && !place_own_ports(s)))
 		_exit(127);
+	if (kind == HELPER_FILES && placeholders_lists() >= 0)
+		fcntl(PLACEHOLDERS_FD, F_SETFD, 0);
 	descriptors_restore();
 	if (kind == HELPER_HTTP)
 		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);

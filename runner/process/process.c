@@ -320,7 +320,9 @@ settle(struct process *p)
 	if (p->terminated)
 		for (size_t i = 0; i < nitems(p->streams); i++)
 			stream_close(&p->streams[i]);
-	if (p->streams[0].fd < 0 && p->streams[1].fd < 0) {
+	/* Whoever hears of the end finds no placeholder of the command's. */
+	if (p->streams[0].fd < 0 && p->streams[1].fd < 0 &&
+	    (p->sandbox == NULL || !p->sandbox->placeholders.taken)) {
 		settle_group(p);
 		clear_running_deadline(p);
 		p->observer->closed(p, process_state_closed(&p->state));
@@ -364,6 +366,7 @@ init_ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	leave_sandbox(p);
 	if (p->state.closed)
 		settle_group(p);
+	settle(p);
 }
 
 /* Kills everything that a sandboxed command left behind. */
@@ -437,9 +440,10 @@ prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
 			return -errno;
 	}
 	r->group = p->group;
-	*step = "placeholders for missing names";
-	if (r->sandbox != NULL)
-		err = sandbox_use(r->sandbox);
+	if (r->sandbox != NULL) {
+		*step = r->sandbox->pool->step;
+		err = sandbox_use(r->sandbox, SANDBOX_USE_STARTS);
+	}
 	if (err < 0)
 		give_group_back(p);
 	return err;

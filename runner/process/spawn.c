@@ -49,7 +49,8 @@ pipe_pair(int *ours, int *theirs, bool we_read)
 		return -errno;
 	*ours = fds[we_read ? 0 : 1];
 	*theirs = fds[we_read ? 1 : 0];
-	return set_nonblock(*ours);
+	/* A new pipe has no other flags. */
+	return fcntl(*ours, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
 }
 
 static int
@@ -61,9 +62,7 @@ open_pipes(const struct spawn_request *r, struct spawn_result *res,
 	if (r->pipe_stdin)
 		err = pipe_pair(&res->in, &c->in, false);
 	else
-		c->in = fcntl(r->null_fd, F_DUPFD_CLOEXEC, 3);
-	if (err == 0 && c->in < 0)
-		err = -errno;
+		c->in = r->null_fd;
 	if (err == 0)
 		err = pipe_pair(&res->out, &c->out, true);
 	if (err == 0)
@@ -297,7 +296,7 @@ spawn(
 		err = r->sandbox != NULL ? start_inside(r, &c, res, step)
 					 : start_plain(r, &c, res, step);
 	}
-	close_all((int[]){ c.in, c.out, c.err }, 3);
+	close_all((int[]){ c.in != r->null_fd ? c.in : -1, c.out, c.err }, 3);
 	if (err < 0)
 		close_all((int[]){ res->in, res->out, res->err }, 3);
 	return err;

@@ -32,25 +32,6 @@ static void kill_cb(evutil_socket_t fd, short what, void *arg);
 static void plan_forgetting(struct session *s);
 static void rate_cb(evutil_socket_t fd, short what, void *arg);
 
-/*
- * Notes placeholders in the session's list before they are made. If the runner
- * is killed in between, the cleanup still knows them.
- */
-static const struct siphash_key *
-note_placeholders(void *owner, const struct placeholder *placeholders, size_t n)
-{
-	struct session *s = owner;
-	int err = s->placeholders.fd >= 0
-		      ? placeholder_list_add(&s->placeholders, placeholders, n)
-		      : -ENOENT;
-
-	if (err == 0)
-		return &s->placeholders.key;
-	log_warn(err, "sandbox: placeholders that are on no list stay after a "
-		      "hard stop");
-	return NULL;
-}
-
 static bool
 give_up_helper(void *owner, const struct sandbox *n)
 {
@@ -132,7 +113,6 @@ session_init(struct session *s, const struct session_server *server,
 	TAILQ_INIT(&s->started);
 	TAILQ_INIT(&s->closed);
 	TAILQ_INIT(&s->helpers);
-	placeholder_list_init(&s->placeholders, fds->placeholders);
 	s->null_fd = -1;
 	event_assign(&s->forget_event, base, -1, 0, forget_cb, s);
 	event_assign(&s->kill_event, base, -1, 0, kill_cb, s);
@@ -192,7 +172,6 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,
-		.note = note_placeholders,
 		.on_replaced = end_uncovered,
 		.owner = s,
 	};

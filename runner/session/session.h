@@ -14,7 +14,6 @@
 #include "control.h"
 #include "intake.h"
 #include "network.h"
-#include "placeholder.h"
 #include "process.h"
 #include "queue.h"
 #include "rate.h"
@@ -165,8 +164,7 @@ struct session {
 	int netproxy_program; /* of execd-netproxy; -1: there is none */
 	int redirect_try; /* of redirect_is_possible(); -1: nothing is tried */
 	int own_ports;	  /* for own_ports_take() */
-	struct placeholder_list placeholders;
-	int userns; /* the user namespace for sandboxes; -1: none */
+	int userns;	  /* the user namespace for sandboxes; -1: none */
 	struct cgroup_pool groups;
 	struct record *record; /* audit.h; NULL: no reports are wanted */
 	struct keep keep;
@@ -216,7 +214,6 @@ struct session_fds {
 	int http_program;
 	int netproxy_program; /* -1: none */
 	int userns;	      /* -1: none */
-	int placeholders;     /* -1: none */
 };
 
 /* *s must be all zero. */

@@ -28,15 +28,32 @@ again_build(struct buf_reader *r, struct buf *out)
 	return err;
 }
 
+static struct placeholders
+placeholders_of(const struct plan *plan)
+{
+	struct placeholders p = { .all =
+				      xcalloc(plan->count + 1, sizeof(*p.all)),
+		.count = plan->count };
+
+	for (size_t i = 0; i < plan->count; i++)
+		p.all[i] = (struct placeholder){ .path = plan->mounts[i].path,
+			.seen = plan->mounts[i].seen };
+	return p;
+}
+
 static int
 again_start(struct buf_reader *r, struct buf *out)
 {
 	struct sandbox_command c;
-	int err = sandbox_start_get(r, &c);
+	struct plan cover;
+	int err = sandbox_start_get(r, &c, &cover);
+	struct placeholders p = placeholders_of(&cover);
 
 	if (err == 0)
-		sandbox_start_put(out, &c, c.joins);
+		sandbox_start_put(out, &c, c.joins, &p);
+	free(p.all);
 	sandbox_command_clear(&c);
+	plan_clear(&cover);
 	return err;
 }
 
@@ -45,16 +62,11 @@ again_cover(struct buf_reader *r, struct buf *out)
 {
 	struct plan plan;
 	int err = sandbox_cover_get(r, &plan);
-	struct placeholder *placeholders =
-	    xcalloc(plan.count, sizeof(*placeholders));
+	struct placeholders p = placeholders_of(&plan);
 
-	for (size_t i = 0; i < plan.count; i++)
-		placeholders[i] =
-		    (struct placeholder){ .path = plan.mounts[i].path,
-			    .seen = plan.mounts[i].seen };
 	if (err == 0)
-		sandbox_cover_put(out, placeholders, plan.count);
-	free(placeholders);
+		sandbox_cover_put(out, &p);
+	free(p.all);
 	plan_clear(&plan);
 	return err;
 }

@@ -565,7 +565,7 @@ def test_a_socket_that_nobody_listens_behind(user, directory):
 VERSION = int(re.search(r"#define SPAWN_VERSION (\d+)",
                         (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())[1])
 BEGIN, START, KILL, END, FILE, PLACE, USER, SEAL, PROGRAM = 70, 72, 78, 80, 94, 96, 98, 100, 102
-NAMESPACE, CLEANUP = 2, 3      # programs
+NAMESPACE = 2                  # a program
 
 
 def u32(*n):
@@ -729,8 +729,7 @@ def test_a_broker_that_ends_before_its_answer(sessions):
     lambda r: r.send(start() + b"x"),
     lambda r: r.send(start(id=b"1" * 40)),                                     # without end
     lambda r: r.send(program(NAMESPACE, 1), 0),
-    lambda r: r.send(program(CLEANUP, 1), 0),
-    lambda r: r.send(program(CLEANUP)),
+    lambda r: r.send(program(NAMESPACE)),
     lambda r: r.send(said(104, u32(0))),                                       # OPEN: no such place
     lambda r: r.send(said(106, u32(0))),                                       # CLOSE
     lambda r: r.send(said(108, u32(0), field(b"x", 64))),                      # RECORD
@@ -748,7 +747,7 @@ def test_a_broker_that_ends_before_its_answer(sessions):
     lambda r: r.send(u32(KILL)),                                               # no head
     lambda r: r.send(said(KILL, bytes(8000))),
     lambda r: r.send(said(KILL, u32(1), version=2)),
-], ids=range(29))
+], ids=range(28))
 def test_impossible_orders_end_it(sessions, order):
     """The broker; root is as it was, and serves the next."""
     r = Rogue(sessions).seal()

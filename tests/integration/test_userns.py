@@ -31,10 +31,10 @@ def string(s):
     return u32(len(s)) + s
 
 
-def configure(namespace=0, userns=0, cgroups=0, grace_ms=100, placeholders=0):
+def configure(namespace=0, userns=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + u32(1) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") + string(b"") +
-            bytes([namespace, 0, userns, placeholders, 0, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
+            bytes([namespace, 0, userns, 0, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
             u32(150000) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u32(15000) + u32(20000))
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_order_in_every_state(state):
 @pytest.mark.parametrize("message, fds", [
     (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
     (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
-    (configure(userns=1), 1), (configure(placeholders=1), 1), (configure(placeholders=2), 2), (configure(userns=1), 3),
+    (configure(userns=1), 1), (configure(userns=1), 3),
     (configure(userns=2), 2),
     (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, userns=1), 2),
     (u32(CONFIGURE) + u32(1) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])

@@ -292,7 +292,7 @@ def test_a_placeholder_that_is_replaced_before_it_is_covered(session, place, use
     if "result" in m:
         assert session.finished(id).stdout == "tried\n"
     else:
-        assert m["error"]["code"] == -32602 and "enforce" in m["error"]["message"], m
+        assert m["error"]["code"] == -32602 and "sandbox" in m["error"]["message"], m
     assert (place / "elsewhere/config").read_text() == "real\n" and os.listdir(place / "elsewhere/hooks") == []
     if (place / ".git").is_dir() and (place / ".git/config").exists():
         assert (place / ".git/config").read_text() == "real\n"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""A hard stop, as of the power: every program of a server ends at once, and what it made on the disk is swept
-at the next start."""
+"""A hard stop, as of the power: every program of a server ends at once, and what it made on the disk is removed
+when its user comes again."""
 import contextlib
 import os
 import pathlib
-import pwd
 import signal
 
 import pytest
@@ -27,7 +26,7 @@ def start(spawn, directory, mode, user):
 
     def start_one():
         s = spawn(env={**os.environ, name: str(state)})
-        s.lists = (state if mode == "root" else state / "execd") / "masks"
+        s.lists = state / "placeholders" / str(user.pw_uid) if mode == "root" else state / "execd/placeholders"
         return s
 
     return start_one
@@ -46,7 +45,7 @@ def stop_hard(server):
         with contextlib.suppress(ProcessLookupError):   # it went with the first of its namespace
             os.kill(pid, signal.SIGKILL)
     server.child.wait(10)
-    # Whoever still exits has the lock of the list, so the next start would leave the list to it.
+    # Whoever still exits has the lock of the list, so the next session would leave the list to it.
     poll(lambda: not any(map(is_alive, stopped)), what="the end of all")
     for c in server.clients:
         c.drop()
@@ -63,15 +62,23 @@ def lists_of(server):
     return sorted(p.name for p in server.lists.iterdir())
 
 
-def test_placeholders_are_removed_at_the_next_start(start, place):
+def come_again(start):
+    """A new server, and a session of the user."""
+    s = start()
+    s.client = s.ready()
+    s.client.server = s
+    poll(lambda: not lists_of(s), what="end of the lists")
+    return s
+
+
+def test_placeholders_are_removed_when_the_user_comes_again(start, place):
     s = start()
     run_under_placeholders(s, place)
     assert sorted(os.listdir(place)) == PROTECTED
     stop_hard(s)
     assert sorted(os.listdir(place)) == PROTECTED and len(lists_of(s)) == 1
-    s = start()
-    poll(lambda: not os.listdir(place), what="end of the placeholders")
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the list")
+    come_again(start)
+    assert os.listdir(place) == []
 
 
 def test_a_placeholder_of_a_file_is_removed(start, place):
@@ -82,26 +89,24 @@ def test_a_placeholder_of_a_file_is_removed(start, place):
     assert (place / "secret").is_file()
     stop_hard(s)
     assert (place / "secret").is_file()
-    start()
-    poll(lambda: not os.listdir(place), what="end of the placeholders")
+    come_again(start)
+    assert os.listdir(place) == []
 
 
 def test_what_somebody_changed_stays(start, place, user):
-    """Filled, replaced with the same mode and time, replaced by a link, moved away; only what is as it was goes."""
+    """Filled, replaced by one that looks the same, replaced by a link, moved away; only what is as it was goes."""
     s = start()
     run_under_placeholders(s, place)
     stop_hard(s)
     as_test_user(user, """
-        chmod 755 .git; echo x > .git/x; touch -d @1.000000001 .git; chmod 555 .git
-        mv .aws moved; mkdir -m 555 .aws; touch -r moved .aws; mkdir elsewhere; cp -a moved elsewhere/.aws
+        echo x > .git/x
+        mv .aws moved; mkdir .aws; touch -r moved .aws; mkdir elsewhere; cp -a moved elsewhere/.aws
         rmdir .codex; ln -s elsewhere .codex
     """, place)
-    s = start()
-    poll(lambda: not (place / ".agents").exists(), what="end of the placeholder that nobody touched")
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
+    come_again(start)
+    assert not (place / ".agents").exists(), "nobody touched it"
     assert (place / ".git/x").read_text() == "x\n"
     assert all((place / n).is_dir() for n in (".aws", "moved", "elsewhere/.aws")) and (place / ".codex").is_symlink()
-    assert f"{place}/.git has changed since the stop" in s.log and f"{place}/.aws has changed since the stop" in s.log
 
 
 def test_links_after_a_stop(start, place, user):
@@ -115,30 +120,28 @@ def test_links_after_a_stop(start, place, user):
     stop_hard(s)
     assert {"secret", "other"} < set(os.listdir(work))
     as_test_user(user, """
-        mkdir there; chmod 755 w/.git; mv w/.git there/.git; chmod 555 there/.git; ln -s ../there/.git w/.git
+        mkdir there; mv w/.git there/.git; ln -s ../there/.git w/.git
         ln w/secret second; ln w/other full; echo kept > full
         mv w there/w; ln -s there/w w
     """, place)
-    s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
+    come_again(start)
     assert sorted(os.listdir(place / "there/w")) == sorted([*PROTECTED, "other", "secret"])
     assert (place / "there/.git").is_dir() and (place / "full").read_text() == "kept\n"
 
 
 def test_hard_links_after_a_stop(start, place, user):
-    """The name goes, and what somebody linked to it stays; with content, both do."""
+    """Whoever linked to a placeholder has changed it: both names stay."""
     box = managed(path("/", "read"), path(place, "write"), path(place / "empty", "deny"), path(place / "full", "deny"))
     s = start()
     run_under_placeholders(s, place, box)
     stop_hard(s)
     as_test_user(user, "ln empty a; ln full b; echo kept > b; touch -d @1 b", place)
-    s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
-    assert sorted(os.listdir(place)) == ["a", "b", "full"] and (place / "full").read_text() == "kept\n"
+    come_again(start)
+    assert sorted(os.listdir(place)) == ["a", "b", "empty", "full"] and (place / "full").read_text() == "kept\n"
 
 
 @pytest.mark.parametrize("script", ["rmdir .git; ln -s elsewhere .git", "rmdir .git; cp -r elsewhere .git",
-                                    "chmod 755 .git; cp -r elsewhere/* .git; chmod 555 .git; touch -d @1 .git"])
+                                    "cp -r elsewhere/* .git", "cp -r elsewhere/* .git; touch -d @1 .git"])
 def test_a_name_that_changed_in_between_is_protected(start, place, user, script):
     """Placeholders of the server before, something else of the user's by now, and the same policy on the next server."""
     as_test_user(user, "mkdir -p elsewhere/hooks; echo real > elsewhere/config", place)
@@ -146,10 +149,8 @@ def test_a_name_that_changed_in_between_is_protected(start, place, user, script)
     run_under_placeholders(s, place)
     stop_hard(s)
     as_test_user(user, script, place)
-    s = start()
-    poll(lambda: all(p.stat().st_size == 0 for p in s.lists.iterdir()), what="end of the cleanup")
-    client = s.ready()
-    client.server = s
+    s = come_again(start)
+    client = s.client
     shell = Shell(client, workspace_write(place), place)
     m = client.start(shell.id(), ["/bin/sh", "-c", "echo x > .git/config; echo x > .git/hooks/x; mv .git g; :"],
                      **shell.params())
@@ -162,18 +163,37 @@ def test_a_name_that_changed_in_between_is_protected(start, place, user, script)
 
 
 def test_a_server_that_lives_keeps_its_placeholders(start, place):
-    """Another one starts beside it: its list is locked, and so are its placeholders."""
+    """Two servers of one user in one workspace: whoever ends last removes them, also what the other one made."""
     a = start()
     run_under_placeholders(a, place)
-    name = lists_of(a)
     b = start()
-    b.ready().run("x", ["/bin/true"])
-    assert sorted(os.listdir(place)) == PROTECTED and set(lists_of(a)) > set(name)
-    b.stop()
-    assert sorted(os.listdir(place)) == PROTECTED and lists_of(a) == name
+    client = b.ready()
+    client.server = b
+    shell = Shell(client, workspace_write(place), place)
+    assert shell("mkdir .git/x 2> /dev/null; rmdir .git 2> /dev/null; echo tried") == "tried\n"
+    assert sorted(os.listdir(place)) == PROTECTED and len(lists_of(a)) == 1
+    id = shell.start("echo up; read x; mkdir .git/x .aws/x; rmdir .git; echo tried", pipeStdin=True)
+    client.wait_output(id, "up")
+    a.stop()
+    assert sorted(os.listdir(place)) == PROTECTED
+    client.write(id, "\n")
+    r = client.finished(id)
+    assert r.stdout == "up\ntried\n" and os.listdir(place) == [] and lists_of(b) == []
+
+
+def test_two_servers_and_a_hard_stop(start, place):
+    """The server that is left removes what the killed one made, with its own last command."""
+    a, b = start(), start()
+    run_under_placeholders(a, place)
+    client = b.ready()
+    client.server = b
+    shell = Shell(client, workspace_write(place), place)
+    id = shell.start("echo up; read x; mkdir .git/x; echo tried", pipeStdin=True)
+    client.wait_output(id, "up")
     stop_hard(a)
-    start()
-    poll(lambda: not os.listdir(place), what="end of the placeholders")
+    assert sorted(os.listdir(place)) == PROTECTED
+    client.write(id, "\n")
+    assert client.finished(id).stdout == "up\ntried\n" and os.listdir(place) == []
 
 
 def test_a_clean_stop_leaves_no_list(start, place):
@@ -184,30 +204,22 @@ def test_a_clean_stop_leaves_no_list(start, place):
     assert lists_of(s) == [] and os.listdir(place) == []
 
 
-def test_a_list_is_written_once_for_each_policy(start, place):
-    """The placeholders of each command are made anew, and need no new line."""
+def test_nobody_else_reaches_the_lists(start, place, mode, user, directory):
+    s = start()
+    run_under_placeholders(s, place)
+    st = s.lists.stat()
+    assert st.st_uid == user.pw_uid and st.st_mode & 0o077 == 0
+    if mode == "root":   # not even the user's own programs
+        st = s.lists.parent.stat()
+        assert st.st_uid == 0 and st.st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("script", ["ls {lists}", "touch {lists}/x", "flock -n {lists}/* true"])
+def test_no_sandbox_reaches_the_lists(start, place, script):
+    """Also with a policy that names their directory."""
     s = start()
     client = s.ready()
     client.server = s
-    shell = Shell(client, workspace_write(place), place)
-    sizes = []
-    for _ in range(3):
-        shell("true")
-        poll(lambda: not os.listdir(place), what="end of the placeholders")
-        sizes.append([p.stat().st_size for p in s.lists.iterdir()])
-    text = next(s.lists.iterdir()).read_bytes()
-    assert sizes[0] == sizes[1] == sizes[2] and len(sizes[0]) == 1
-    assert sorted(text.split(b"\0")[1:-1]) == [os.fsencode(place / n) for n in PROTECTED]
-
-
-def test_nobody_else_can_write_the_lists(start, place, mode, user):
-    s = start()
-    run_under_placeholders(s, place)
-    for p in (s.lists, *s.lists.iterdir()):
-        st = p.stat()
-        owner = pwd.getpwnam("_execd-broker") if mode == "root" else user
-        assert st.st_uid == owner.pw_uid and st.st_mode & 0o077 == 0, p
-    s.lists.chmod(0o777)
-    other = start()
-    other.wait_log("no directory for the lists of placeholders")
-    s.lists.chmod(0o700)
+    box = managed(path("/", "read"), path(place, "write"), path(s.lists, "write"))
+    r = Shell(client, box, place).run(script.format(lists=s.lists))
+    assert r.code != 0 and len(lists_of(s)) <= 1, r

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from torture import SANITIZED, Clock, arguments, descriptors, in_words, poll, rss_kib
-from test_sessions_unit import CLEANUP, NAMESPACE, Rogue, Sessions, field, place, program, said, start, stored, u32
+from test_sessions_unit import NAMESPACE, Rogue, Sessions, field, place, program, said, start, stored, u32
 
 IN_ONE_LIFE = 64    # arbitrary messages; most lives end with the first
 FIRST, LAST = 68, 114   # types of messages that there are, and some beside them
@@ -94,7 +94,6 @@ PERMITTED = [
     (100, lambda r: Rogue.send(r, said(88, u32(1)))),                          # SERVING
     (100, lambda r: Rogue.send(r, said(110))),                                  # RELOAD
     (1, lambda r: run_and_end(r, NAMESPACE)),
-    (1, lambda r: run_and_end(r, CLEANUP)),                                     # of rubbish
     (1, start_and_end),
 ]
 

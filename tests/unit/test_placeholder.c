@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * placeholder: made, shared, taken away by the last user, and never anybody's
- * own.
+ * placeholder: made, shared, removed by the last user or after a killed one,
+ * and never anybody's own.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,273 +21,337 @@
 #include <cmocka.h>
 
 #include "placeholder.h"
+#include "sandbox_message.h"
 #include "util.h"
 
-static char dir[64], path[128];
+static char dir[64], place[80], lists[80], git[128], aws[128], secret[128];
+static char step[SANDBOX_STEP_MAX];
 
 static int
 make_place(void **state)
 {
-	snprintf(dir, sizeof(dir), "/tmp/execd-mask-XXXXXX");
+	int fd;
+
+	snprintf(dir, sizeof(dir), "/tmp/execd-placeholder-XXXXXX");
 	if (mkdtemp(dir) == NULL)
 		return -1;
-	snprintf(path, sizeof(path), "%s/.git", dir);
-	return 0;
+	snprintf(place, sizeof(place), "%s/w", dir);
+	snprintf(lists, sizeof(lists), "%s/lists", dir);
+	snprintf(git, sizeof(git), "%s/.git", place);
+	snprintf(aws, sizeof(aws), "%s/.aws", place);
+	snprintf(secret, sizeof(secret), "%s/secret", place);
+	if (mkdir(place, 0700) < 0 || mkdir(lists, 0700) < 0)
+		return -1;
+	if (dup2(STDIN_FILENO, CONTROL_FD) < 0)
+		return -1;
+	fd = open(lists, O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || (fd != PLACEHOLDERS_FD &&
+			  (dup2(fd, PLACEHOLDERS_FD) < 0 || close(fd) < 0)))
+		return -1;
+	placeholders_begin(false);
+	return placeholders_lists() == PLACEHOLDERS_FD ? 0 : -1;
 }
 
 /* Fails when a test left something. */
 static int
 remove_place(void **state)
 {
-	return rmdir(dir);
+	return rmdir(place) < 0 || rmdir(lists) < 0 || rmdir(dir) < 0;
 }
 
-static struct placeholder
-placeholder_of(bool directory)
+static struct plan_mount mounts_of_two[] = {
+	{ .kind = PLAN_PLACEHOLDER_DIRECTORY, .path = git },
+	{ .kind = PLAN_READ, .path = dir },
+	{ .kind = PLAN_PLACEHOLDER_FILE, .path = secret },
+};
+static const struct plan two = { .mounts = mounts_of_two, .count = 3 };
+static struct plan_mount mounts_of_other[] = {
+	{ .kind = PLAN_PLACEHOLDER_DIRECTORY, .path = aws },
+	{ .kind = PLAN_PLACEHOLDER_DIRECTORY, .path = git },
+};
+static const struct plan other = { .mounts = mounts_of_other, .count = 2 };
+
+static bool
+is_there(const char *path)
 {
-	return (struct placeholder){
-		.path = path, .directory = directory, .fd = -1
-	};
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static bool
+is_placeholder(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && placeholder_is(AT_FDCWD, path, &st);
 }
 
 static void
 test_made_and_removed(void **state)
 {
-	for (int directory = 0; directory < 2; directory++) {
-		struct placeholder m = placeholder_of(directory);
-		struct stat st;
+	struct placeholders p;
+	struct stat st;
 
-		assert_int_equal(placeholder_take(&m, NULL), 0);
-		assert_int_equal(lstat(path, &st), 0);
-		assert_true(placeholder_is(&st) && m.fd >= 0);
-		assert_int_equal(
-		    st.st_mode, directory ? S_IFDIR | 0555 : S_IFREG | 0600);
-		assert_int_equal(m.seen.inode, st.st_ino);
-		assert_int_equal(m.seen.device, st.st_dev);
-		placeholder_leave(&m);
-		assert_int_equal(m.fd, -1);
-		assert_int_equal(lstat(path, &st), -1);
-		placeholder_leave(&m); /* nothing to leave */
+	umask(022);
+	placeholders_init(&p, &two);
+	assert_int_equal(p.count, 2);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(placeholders_take(&p, step), 0);
+		assert_int_equal(lstat(git, &st), 0);
+		assert_int_equal(st.st_mode, S_IFDIR | 0755);
+		assert_int_equal(p.all[0].seen.inode, st.st_ino);
+		assert_int_equal(lstat(secret, &st), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0644);
+		assert_true(is_placeholder(git) && is_placeholder(secret));
+		assert_false(is_placeholder(place));
+		placeholders_leave(&p);
+		assert_false(is_there(git) || is_there(secret));
+		placeholders_leave(&p); /* nothing to leave */
 	}
+	placeholders_clear(&p);
 }
 
+/* The last user removes them all, and nobody covers anew what is the same. */
 static void
 test_shared(void **state)
 {
-	struct placeholder a = placeholder_of(true), b = placeholder_of(true);
+	struct placeholders a, b;
 
-	assert_int_equal(placeholder_take(&a, NULL), 0);
-	assert_int_equal(placeholder_take(&b, NULL), 0);
-	assert_int_equal(a.seen.inode, b.seen.inode);
-	placeholder_leave(&a);
-	assert_int_equal(access(path, F_OK), 0);
-	placeholder_leave(&b);
-	assert_int_equal(access(path, F_OK), -1);
-}
-
-/* What came first, or was put into it, or took its place, is left alone. */
-static void
-test_somebody_elses(void **state)
-{
-	char inner[160], aside[160];
-	struct placeholder m = placeholder_of(true);
-
-	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(placeholder_take(&m, NULL), 0);
-	placeholder_leave(&m);
-	assert_int_equal(rmdir(path), 0);
-
-	assert_int_equal(placeholder_take(&m, NULL), 0);
-	snprintf(inner, sizeof(inner), "%s/x", path);
-	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(mkdir(inner, 0755), 0);
-	placeholder_leave(&m);
-	assert_int_equal(rmdir(inner), 0);
-	assert_int_equal(rmdir(path), 0);
-
-	assert_int_equal(placeholder_take(&m, NULL), 0);
-	snprintf(aside, sizeof(aside), "%s/aside", dir);
-	assert_int_equal(rename(path, aside), 0);
-	assert_int_equal(mkdir(path, 0555), 0);
-	placeholder_leave(&m);
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(aside), 0);
-}
-
-/* A file of the other kind is covered as it is. */
-static void
-test_other_kind(void **state)
-{
-	struct placeholder m = placeholder_of(true);
-	int fd = open(path, O_WRONLY | O_CREAT, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(placeholder_take(&m, NULL), 0);
-	assert_false(m.directory);
-	assert_int_equal(m.seen.type, FS_FILE);
-	placeholder_leave(&m);
-	close(fd);
-	assert_int_equal(unlink(path), 0);
-}
-
-static void
-test_held(void **state)
-{
-	struct placeholder m = placeholder_of(true);
-	int fd;
-
-	assert_int_equal(mkdir(path, 0755), 0);
-	fd = open(path, O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-	assert_int_equal(placeholder_take(&m, NULL), -EBUSY);
-	assert_int_equal(m.fd, -1);
-	close(fd);
-	assert_int_equal(rmdir(path), 0);
-}
-
-/* Somebody else is taking his away, and is in the middle of it for 5 ms. */
-static void
-test_taken_away(void **state)
-{
-	const struct timespec middle = { .tv_nsec = 5 * 1000 * 1000 };
-	struct placeholder m = placeholder_of(true);
-	int fd, status;
-	pid_t pid;
-
-	assert_int_equal(mkdir(path, 0555), 0);
-	fd = open(path, O_RDONLY | O_DIRECTORY);
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		nanosleep(&middle, NULL);
-		_exit(rmdir(path));
+	placeholders_init(&a, &two);
+	placeholders_init(&b, &other);
+	assert_int_equal(placeholders_take(&a, step), 0);
+	a.all[0].covered = true;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(placeholders_take(&b, step), 0);
+		assert_int_equal(b.all[1].seen.inode, a.all[0].seen.inode);
+		assert_int_equal(b.all[1].covered, i > 0);
+		b.all[1].covered = true;
+		placeholders_leave(&b);
+		assert_true(is_there(aws) && is_there(git));
 	}
-	close(fd); /* the child's is the last one */
-	assert_int_equal(placeholder_take(&m, NULL), 0);
+	placeholders_leave(&a);
+	assert_false(is_there(aws) || is_there(git) || is_there(secret));
+	assert_int_equal(placeholders_take(&a, step), 0);
+	assert_false(a.all[0].covered);
+	placeholders_clear(&a);
+	placeholders_clear(&b);
+}
+
+static void
+test_match(void **state)
+{
+	struct plan_mount mounts[nitems(mounts_of_two)];
+	const struct plan now = { .mounts = mounts, .count = nitems(mounts) };
+	struct placeholders p;
+
+	memcpy(mounts, mounts_of_two, sizeof(mounts));
+	placeholders_init(&p, &two);
+	assert_true(placeholders_match(&p, &now));
+	assert_int_equal(placeholders_take(&p, step), 0);
+	assert_false(placeholders_match(&p, &now)); /* they were missing then */
+	mounts[0].seen = p.all[0].seen;
+	mounts[2].seen = p.all[1].seen;
+	assert_true(placeholders_match(&p, &now));
+	mounts[2].seen.inode++;
+	assert_false(placeholders_match(&p, &now));
+	placeholders_clear(&p);
+}
+
+static void
+sh(const char *script)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "cd %s && %s", place, script);
+	assert_int_equal(system(text), 0);
+}
+
+/* While they are in use, and after a user was killed: see below. */
+static const char *const changes[] = {
+	"echo x > secret; touch .git/x",
+	"chmod 700 .git; chmod 600 secret",
+	"rmdir .git; mkdir .git; rm secret; ln -s x secret",
+	"rmdir .git; touch .git; ln secret more",
+	"mv .git g; mv g .git; mv secret s; : > secret; rm s",
+};
+
+static void
+test_what_somebody_changed_stays(void **state)
+{
+	for (size_t i = 0; i < nitems(changes); i++) {
+		const struct timespec tick = { .tv_nsec = 20000000 };
+		struct placeholders p;
+
+		placeholders_init(&p, &two);
+		assert_int_equal(placeholders_take(&p, step), 0);
+		nanosleep(&tick, NULL); /* of the clock of files */
+		sh(changes[i]);
+		assert_false(is_placeholder(git) || is_placeholder(secret));
+		placeholders_clear(&p);
+		assert_true(is_there(git) && is_there(secret));
+		sh("rm -rf .git secret more");
+	}
+}
+
+/* A directory of the user's that looks the same. */
+static void
+test_own_directories(void **state)
+{
+	struct placeholders p;
+
+	assert_int_equal(mkdir(git, 0755), 0);
+	assert_false(is_placeholder(git));
+	placeholders_init(&p, &other);
+	sleep(1); /* what is made within a second is a placeholder's, perhaps */
+	assert_int_equal(placeholders_take(&p, step), 0);
+	assert_false(is_placeholder(git));
+	assert_true(is_placeholder(aws));
+	placeholders_clear(&p);
+	assert_true(is_there(git));
+	assert_false(is_there(aws));
+	assert_int_equal(rmdir(git), 0);
+}
+
+/* Runs in a process of its own, which is killed. */
+static void
+kill_while(void (*act)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		act();
+		raise(SIGKILL);
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	placeholder_leave(&m);
-	assert_int_equal(access(path, F_OK), -1);
-}
-
-/* Neither through a link on the way nor through one in its place. */
-static void
-test_links(void **state)
-{
-	char through[160];
-	struct placeholder m = placeholder_of(true);
-
-	assert_int_equal(symlink("/tmp", path), 0);
-	assert_int_equal(placeholder_take(&m, NULL), -ELOOP);
-	snprintf(through, sizeof(through), "%s/x", path);
-	m.path = through;
-	assert_int_equal(placeholder_take(&m, NULL), -ENOTDIR);
-	snprintf(through, sizeof(through), "%s/x/y", path);
-	assert_int_equal(placeholder_take(&m, NULL), -ELOOP);
-	assert_int_equal(m.fd, -1);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(placeholder_take(&m, NULL), -ENOENT);
-}
-
-static const struct siphash_key key = { 1, 2 }, other = { 1, 3 };
-
-static void
-test_cleanup(void **state)
-{
-	struct placeholder a = placeholder_of(true), b = placeholder_of(true);
-
-	assert_int_equal(placeholder_take(&a, &key), 0);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(path, F_OK), 0); /* in use */
-	close(a.fd);				 /* its user died */
-	assert_int_equal(placeholder_take(&b, &other), 0);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(path, F_OK), 0);
-	close(b.fd);
-	placeholder_cleanup(path, &other, true);
-	assert_int_equal(access(path, F_OK), 0); /* it was the first one's */
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(path, F_OK), -1);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(mkdir(path, 0555), 0);
-	placeholder_cleanup(
-	    path, &key, true); /* no placeholder: its time is now */
-	assert_int_equal(rmdir(path), 0);
-}
-
-/* As a hard stop leaves one behind. */
-static void
-leave_behind(bool directory, struct stat *st)
-{
-	struct placeholder m = placeholder_of(directory);
-
-	assert_int_equal(placeholder_take(&m, &key), 0);
-	close(m.fd);
-	assert_int_equal(lstat(path, st), 0);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 static void
-set_time(const char *at, const struct stat *st)
+take_two(void)
 {
-	const struct timespec times[2] = { st->st_mtim, st->st_mtim };
+	static struct placeholders p;
 
-	assert_int_equal(utimensat(AT_FDCWD, at, times, 0), 0);
+	placeholders_init(&p, &two);
+	if (placeholders_take(&p, step) < 0)
+		_exit(1);
 }
 
-/* With the mode and the time of the placeholder, and another inode or path. */
 static void
-test_cleanup_knows_its_own(void **state)
+clean(void)
 {
-	char aside[160], inner[160];
+	lseek(PLACEHOLDERS_FD, 0, SEEK_SET); /* each runner has its own */
+	placeholders_clean();
+	while (wait(NULL) > 0)
+		continue;
+}
+
+static void
+test_what_a_killed_user_left(void **state)
+{
+	const struct timespec tick = { .tv_nsec = 20000000 };
+
+	kill_while(take_two);
+	assert_true(is_placeholder(git) && is_placeholder(secret));
+	clean();
+	assert_false(is_there(git) || is_there(secret));
+	for (size_t i = 0; i < nitems(changes); i++) {
+		kill_while(take_two);
+		nanosleep(&tick, NULL);
+		sh(changes[i]);
+		clean();
+		assert_true(is_there(git) && is_there(secret));
+		sh("rm -rf .git secret more");
+	}
+	kill_while(take_two);
+	sh("cd .. && mkdir m && mv w m && mkdir w"); /* not found */
+	clean();
+	sh("cd .. && rm m/w/secret && rmdir m/w/.git m/w m");
+}
+
+/* As it is between the first line and the second. */
+static void
+make_unfinished(int64_t seconds_ago)
+{
+	const struct timespec t = { .tv_sec = time(NULL) - seconds_ago };
+	char path[200], text[400];
 	struct stat st;
+	int fd, n;
 
-	snprintf(aside, sizeof(aside), "%s/aside", dir);
-	snprintf(inner, sizeof(inner), "%s/x", path);
-	leave_behind(true, &st);
-	assert_int_equal(rename(path, aside), 0);
-	assert_int_equal(mkdir(path, 0555), 0);
-	set_time(path, &st);
-	placeholder_cleanup(path, &key, true);
-	placeholder_cleanup(aside, &key, true);
-	assert_int_equal(access(aside, F_OK), 0);
-	assert_int_equal(rmdir(path), 0);
-	/* Filled, with everything as it was. */
-	assert_int_equal(rename(aside, path), 0);
-	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(mkdir(inner, 0755), 0);
-	assert_int_equal(chmod(path, 0555), 0);
-	set_time(path, &st);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(inner, F_OK), 0);
-	assert_int_equal(chmod(path, 0755), 0);
-	assert_int_equal(rmdir(inner), 0);
-	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(stat(place, &st), 0);
+	snprintf(path, sizeof(path), "%s/%llx-%llx", lists,
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	n = snprintf(text, sizeof(text), "%s%c0 %lld 0 .git%c0 %lld 0 .aws",
+	    place, 0, (long long)t.tv_sec, 0, (long long)t.tv_sec);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_int_equal(write(fd, text, (size_t)n + 1), n + 1);
+	close(fd);
+	assert_int_equal(mkdir(git, 0755), 0);
 }
 
 static void
-test_cleanup_of_files(void **state)
+test_killed_in_between(void **state)
 {
+	struct timespec t;
+
+	do /* both times lie in the same second */
+		clock_gettime(CLOCK_REALTIME, &t);
+	while (t.tv_nsec > 500000000);
+	make_unfinished(0);
+	assert_true(is_placeholder(git));
+	clean();
+	assert_false(is_there(git));
+	make_unfinished(2); /* a directory that somebody made later */
+	assert_false(is_placeholder(git));
+	clean();
+	assert_int_equal(rmdir(git), 0);
+}
+
+/* Whoever opens a placeholder can hold every lock on it that there is. */
+static void
+test_locks_of_others(void **state)
+{
+	struct flock lock = { .l_type = F_RDLCK };
+	struct placeholders p;
+	int d, f;
+
+	placeholders_init(&p, &two);
+	assert_int_equal(placeholders_take(&p, step), 0);
+	d = open(git, O_RDONLY | O_DIRECTORY);
+	f = open(secret, O_RDONLY);
+	assert_int_equal(flock(d, LOCK_EX), 0);
+	assert_int_equal(flock(f, LOCK_EX), 0);
+	assert_int_equal(fcntl(f, F_OFD_SETLK, &lock), 0);
+	placeholders_leave(&p);
+	assert_false(is_there(git) || is_there(secret));
+	assert_int_equal(placeholders_take(&p, step), 0);
+	placeholders_clear(&p);
+	close(d);
+	close(f);
+}
+
+/* Only another program of the user's own can do that; nobody waits for it. */
+static void
+test_a_list_that_is_locked(void **state)
+{
+	struct placeholders p;
+	char path[200];
 	struct stat st;
 	int fd;
 
-	leave_behind(false, &st);
-	placeholder_cleanup(path, &other, true);
-	assert_int_equal(access(path, F_OK), 0);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(path, F_OK), -1);
-	leave_behind(false, &st);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_int_equal(write(fd, "x", 1), 1);
+	assert_int_equal(stat(place, &st), 0);
+	snprintf(path, sizeof(path), "%s/%llx-%llx", lists,
+	    (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	placeholders_init(&p, &two);
+	assert_int_equal(placeholders_take(&p, step), -EBUSY);
+	assert_non_null(strstr(step, git));
+	assert_non_null(strstr(step, strerror(EBUSY)));
 	close(fd);
-	set_time(path, &st);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(access(path, F_OK), 0);
-	/* Neither through a link to one. */
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(symlink("nowhere", path), 0);
-	placeholder_cleanup(path, &key, true);
-	assert_int_equal(unlink(path), 0);
+	assert_int_equal(placeholders_take(&p, step), 0);
+	placeholders_clear(&p);
 }
 
 int
@@ -295,14 +360,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_and_removed),
 		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_somebody_elses),
-		cmocka_unit_test(test_other_kind),
-		cmocka_unit_test(test_held),
-		cmocka_unit_test(test_taken_away),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_cleanup),
-		cmocka_unit_test(test_cleanup_knows_its_own),
-		cmocka_unit_test(test_cleanup_of_files),
+		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_what_somebody_changed_stays),
+		cmocka_unit_test(test_own_directories),
+		cmocka_unit_test(test_what_a_killed_user_left),
+		cmocka_unit_test(test_killed_in_between),
+		cmocka_unit_test(test_locks_of_others),
+		cmocka_unit_test(test_a_list_that_is_locked),
 	};
 
 	return cmocka_run_group_tests(tests, make_place, remove_place);

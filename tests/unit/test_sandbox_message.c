@@ -113,6 +113,23 @@ get_build(struct buf_reader *r)
 	return err;
 }
 
+static struct placeholder all[] = {
+	{ .path = "/w/.git", .seen = { FS_DIRECTORY, 1, 2 } },
+	{ .path = "/w/.aws", .seen = { FS_MISSING, 0, 0 } },
+	{ .path = "/w/.codex",
+	    .covered = true,
+	    .seen = { FS_DIRECTORY, 1, 3 } },
+};
+static const struct placeholders some = { .all = all, .count = nitems(all) };
+
+static void
+check_bare(const struct plan *got, size_t count)
+{
+	assert_int_equal(got->count, count);
+	assert_string_equal(got->mounts[0].path, "/w/.git");
+	assert_int_equal(got->mounts[0].seen.inode, 2);
+}
+
 static char *const argv[] = { (char[]){ "sh" }, (char[]){ "" },
 	(char[]){ "a b\nc" }, NULL };
 
@@ -125,18 +142,20 @@ put_start(struct buf *b)
 	const struct sandbox_command c = { candidates, argv, envp, "/tmp",
 		"/srv", true };
 
-	sandbox_start_put(b, &c, 5);
+	sandbox_start_put(b, &c, 5, &some);
 }
 
 static int
 get_start(struct buf_reader *r)
 {
 	struct sandbox_command c;
+	struct plan cover;
 	int err;
 
 	buf_get_u8(r);
-	err = sandbox_start_get(r, &c);
+	err = sandbox_start_get(r, &c, &cover);
 	if (err == 0) {
+		check_bare(&cover, 2);
 		assert_true(c.tty);
 		assert_int_equal(c.joins, 5);
 		assert_string_equal(c.cwd, "/tmp");
@@ -149,18 +168,20 @@ get_start(struct buf_reader *r)
 		assert_null(c.envp[0]);
 	}
 	sandbox_command_clear(&c);
+	plan_clear(&cover);
 	return err;
 }
 
 static void
 put_cover(struct buf *b)
 {
-	const struct placeholder placeholders[] = {
-		{ "/w/.git", true, 5, { FS_DIRECTORY, 1, 2 } },
-		{ "/w/.aws", true, -1, { 0 } }, /* not taken */
-	};
+	const struct placeholders none = { .all = all + 1, .count = 2 };
+	struct buf nothing;
 
-	sandbox_cover_put(b, placeholders, nitems(placeholders));
+	buf_init(&nothing, 64);
+	assert_false(sandbox_cover_put(&nothing, &none));
+	buf_clear(&nothing);
+	assert_true(sandbox_cover_put(b, &some));
 }
 
 static int
@@ -171,11 +192,8 @@ get_cover(struct buf_reader *r)
 
 	buf_get_u8(r);
 	err = sandbox_cover_get(r, &got);
-	if (err == 0) {
-		assert_int_equal(got.count, 1);
-		assert_string_equal(got.mounts[0].path, "/w/.git");
-		assert_int_equal(got.mounts[0].seen.inode, 2);
-	}
+	if (err == 0)
+		check_bare(&got, 1);
 	plan_clear(&got);
 	return err;
 }
@@ -248,11 +266,13 @@ test_hostile_counts(void **state)
 		plan_clear(&got);
 		buf_clear(&b);
 
-		buf_put(&b, "\0\0/", 4); /* tty, joins, cwd */
+		buf_put_u32(&b, 0);		       /* nothing to cover */
+		buf_put(&b, "\0\0\0\0\0\0\0/\0/", 11); /* up to `instead` */
 		buf_put_u32(&b, counts[i]);
 		buf_reader_init(&r, b.data, b.len);
-		assert_int_equal(sandbox_start_get(&r, &c), -EBADMSG);
+		assert_int_equal(sandbox_start_get(&r, &c, &got), -EBADMSG);
 		sandbox_command_clear(&c);
+		plan_clear(&got);
 		buf_clear(&b);
 	}
 }

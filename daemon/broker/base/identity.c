@@ -34,9 +34,8 @@ is_named(const char *entry, const char *name)
 static bool
 is_kept(const char *entry, bool another)
 {
-	/* Variables by which execd's programs find each other. */
-	if (is_named(entry, "EXECD_SPAWN_CHANNEL") ||
-	    is_named(entry, PLACEHOLDERS_VARIABLE))
+	/* By which execd's programs find each other. */
+	if (is_named(entry, SPAWN_CHANNEL_VARIABLE))
 		return false;
 	if (!another || strncmp(entry, "LC_", 3) == 0)
 		return true;

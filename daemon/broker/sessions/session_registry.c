@@ -16,7 +16,6 @@
 #include "frontend_child.h"
 #include "identity.h"
 #include "log_limit.h"
-#include "placeholder_files.h"
 #include "siphash.h"
 #include "spawn_client.h"
 #include "stats.h"
@@ -157,7 +156,6 @@ destroy(struct registry *r, struct session *s)
 	identity_unref(s->identity);
 	free(s->bearer);
 	free(s->end_reason);
-	placeholder_file_put(s->runner.placeholders, s->runner.failed);
 	free(s);
 }
 
@@ -434,12 +432,11 @@ session_reap(struct broker *m, pid_t pid, int status)
 	if (s->probe.number != 0)
 		m->on->session_probed(m, s);
 	m->on->session_ended(m, s, reason);
-	s->runner.failed = status != 0;
-	if (s->runner.placeholders != NULL && s->runner.failed)
-		placeholder_cleanup(
-		    s->identity, placeholder_file_fd(s->runner.placeholders));
-	else if (s->runner.adopted && s->runner.failed)
-		placeholder_files_look(m);
+	/* A new runner removes what a killed one left (placeholder.h). */
+	if (status != 0) {
+		session_spare_drop(m, s->identity);
+		session_spare_want(m, s->identity);
+	}
 	destroy(m->sessions, s);
 }
 

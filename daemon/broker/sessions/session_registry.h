@@ -114,11 +114,7 @@ struct runner {
 	bool adopted;	  /* an earlier broker opened the session */
 	bool audited;	  /* it reports commands */
 	bool crashed;	  /* it ended by a fault of its own */
-	bool failed;	  /* it did not end as it should */
-	uint32_t recordings; /* recordings of terminals so far */
-	struct placeholder_file
-	    /* the list of placeholders that it made on the disk */
-	    *placeholders;
+	uint32_t recordings;		  /* recordings of terminals so far */
 	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
 	/* CLOCK_MONOTONIC: when it is killed because a channel ended without
 	 * a report; -1: it was killed for this */

@@ -14,7 +14,6 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "identity.h"
-#include "placeholder_files.h"
 #include "rights.h"
 #include "spawn_client.h"
 #include "stats.h"
@@ -356,10 +355,6 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	c.userns = userns >= 0;
 	if (c.userns)
 		fds[nfds++] = userns;
-	s->runner.placeholders = placeholder_file_get(s->identity);
-	c.placeholders = s->runner.placeholders != NULL;
-	if (c.placeholders)
-		fds[nfds++] = placeholder_file_fd(s->runner.placeholders);
 	nfds += cgroup_put(cgroup, &c.cgroups, fds + nfds);
 	session_send_command(s, RUNNER_COMMAND_CONFIGURE, &c, fds, nfds);
 	session_audit_configure(m, s);

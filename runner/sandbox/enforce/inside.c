@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -108,12 +109,15 @@ static int
 limit_open_files(const struct sandbox_options *o)
 {
 	struct rlimit have;
-	int err = lower_limit(RLIMIT_NOFILE, o->open_files);
 
-	if (err < 0 || getrlimit(RLIMIT_NOFILE, &have) < 0)
-		return err < 0 ? err : -errno;
+	if (getrlimit(RLIMIT_NOFILE, &have) < 0)
+		return -errno;
+	if (o->open_files > 0 && have.rlim_max > o->open_files)
+		have.rlim_max = o->open_files;
 	if (have.rlim_cur > o->open_files_soft)
 		have.rlim_cur = o->open_files_soft;
+	if (have.rlim_cur > have.rlim_max)
+		have.rlim_cur = have.rlim_max;
 	return setrlimit(RLIMIT_NOFILE, &have) < 0 ? -errno : 0;
 }
 
@@ -314,13 +318,14 @@ inside_terminal_take(int from)
 struct start {
 	const struct inside *in;
 	const struct sandbox_command *command; /* NULL: a helper */
+	const struct plan *placeholders;       /* of a command */
 	int stdio[3];
 	int terminal; /* socket for the master of a new terminal */
 	int given;    /* becomes the command's descriptor 3; or -1 */
 	int joins[CGROUP_HIERARCHIES]; /* its control groups; -1: none */
 	int group;		       /* its version 2 directory, or -1 */
-	bool born;   /* the intermediate process was cloned into `group` */
-	int channel; /* for run() */
+	bool born; /* the intermediate process was cloned into `group` */
+	int channel, lists; /* for run() */
 	void (*run)(void);
 	int err;
 	const char *step;
@@ -329,6 +334,12 @@ struct start {
 	pid_t pid, init;
 	int ready[2]; /* a pipe: the init says that it is locked down */
 };
+
+/*
+ * The placeholders are covered for each command alone. The kernel waits when a
+ * covered file is removed; these mounts end with the command before.
+ */
+static char cover_step[VIEW_STEP_MAX];
 
 static _Alignas(HEAP_PAGE_BYTES) char intermediate_stack[STACK_BYTES];
 static _Alignas(HEAP_PAGE_BYTES) char process_stack[STACK_BYTES];
@@ -438,6 +449,11 @@ enter(struct start *s, int *ruleset)
 	int err = 0;
 
 	s->enforcing = true;
+	s->step = cover_step;
+	if (s->command != NULL)
+		err = view_cover(s->placeholders, cover_step);
+	if (err < 0)
+		return err;
 	s->step = "mounting its own /proc";
 	if (in->proc)
 		err = view_mount_proc();
@@ -591,6 +607,9 @@ command(void *arg)
 
 /* --- a helper ----------------------------------------------------------- */
 
+#define RULESET_FD (CONTROL_FD + 1)
+_Static_assert(RULESET_FD + 1 == PLACEHOLDERS_FD, "they follow each other");
+
 /*
  * Runs on a copy of the sandbox's memory. Nobody waits for its exit status; a
  * failure ends it, and its channel closes.
@@ -601,13 +620,20 @@ helper(void *arg)
 	struct start *s = arg;
 	int stdio[3] = { s->channel, s->channel, s->channel }, ruleset;
 
-	if (enter(s, &ruleset) < 0 || setsid() < 0 || chdir("/") < 0 ||
-	    move_fd(stdio[0], CONTROL_FD, true) < 0)
+	if (enter(s, &ruleset) < 0 || setsid() < 0 || chdir("/") < 0)
 		_exit(126);
-	if (ruleset >= 0 && (move_fd(ruleset, CONTROL_FD + 1, true) < 0))
+	if (s->lists >= 0)
+		s->lists = fcntl(s->lists, F_DUPFD_CLOEXEC, RULESET_FD + 2);
+	if (move_fd(stdio[0], CONTROL_FD, true) < 0)
 		_exit(126);
-	close_from(CONTROL_FD + (ruleset >= 0 ? 2 : 1));
-	if (lock(s, ruleset >= 0 ? CONTROL_FD + 1 : -1) < 0)
+	if (ruleset >= 0 && (move_fd(ruleset, RULESET_FD, true) < 0))
+		_exit(126);
+	if (s->lists >= 0 && dup2(s->lists, PLACEHOLDERS_FD) < 0)
+		_exit(126);
+	close_from(s->lists >= 0 ? PLACEHOLDERS_FD + 1 : PLACEHOLDERS_FD);
+	if (ruleset < 0)
+		close(RULESET_FD);
+	if (lock(s, ruleset >= 0 ? RULESET_FD : -1) < 0)
 		_exit(126);
 	s->run();
 	_exit(0);
@@ -638,14 +664,18 @@ clone_on(char *stack, int (*run)(void *arg), int flags, struct start *s)
 /*
  * The cgroup namespace is entered only after the command's group was joined:
  * its root is that group, and from inside a deeper namespace nobody could be
- * moved into the group.
+ * moved into the group. A file helper gets what covers placeholders later.
  */
 static int
 enter_namespaces(const struct start *s)
 {
+	unsigned long kind = s->command != NULL ? MS_PRIVATE : MS_SLAVE;
+
 	if (s->in->landlock_only)
 		return 0;
-	return unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP) < 0
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP) < 0)
+		return -errno;
+	return s->in->shares && mount(NULL, "/", NULL, MS_REC | kind, NULL) < 0
 		   ? -errno
 		   : 0;
 }
@@ -748,6 +778,7 @@ start(struct start *s, struct sandbox_answer *a)
 	*a = (struct sandbox_answer){ .err = pid < 0 ? pid : seen->err };
 	if (a->err < 0) {
 		a->enforcing = pid >= 0 && seen->enforcing;
+		a->stale = seen->step == cover_step && a->err == -ESTALE;
 		snprintf(a->step, sizeof(a->step), "%s", seen->step);
 		return;
 	}
@@ -758,10 +789,11 @@ start(struct start *s, struct sandbox_answer *a)
 
 void
 inside_start(const struct inside *in, const struct sandbox_command *c,
-    const int *fds, struct sandbox_answer *a)
+    const struct plan *placeholders, const int *fds, struct sandbox_answer *a)
 {
 	struct start s = { .in = in,
 		.command = c,
+		.placeholders = placeholders,
 		.stdio = { fds[0], fds[1], fds[2] },
 		.group = -1 };
 
@@ -776,12 +808,14 @@ inside_start(const struct inside *in, const struct sandbox_command *c,
 }
 
 void
-inside_serve(const struct inside *in, int channel, void (*run)(void),
+inside_serve(const struct inside *in, int channel, int lists, void (*run)(void),
     struct sandbox_answer *a)
 {
-	struct start s = {
-		.in = in, .channel = channel, .run = run, .group = -1
-	};
+	struct start s = { .in = in,
+		.channel = channel,
+		.lists = lists,
+		.run = run,
+		.group = -1 };
 
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		s.joins[i] = -1;

@@ -22,6 +22,7 @@ struct inside {
 	bool landlock_only; /* no namespaces, so no capabilities in them */
 	bool proc;	    /* mount a /proc for each process */
 	bool terminals;	    /* the view has a /dev/pts to mount over */
+	bool shares;	    /* later mounts in the view reach file helpers */
 	bool network, restrict_files;
 	bool loopback;	   /* a network namespace of its own (loopback.h) */
 	bool own_unix;	   /* UNIX sockets have a proxy (socket_calls.h) */
@@ -56,18 +57,18 @@ int inside_sockets_ruleset(const struct inside *in);
 int inside_prepare(const struct inside *in, const char **step);
 
 /*
- * Starts a command. fds are the descriptors that came with SANDBOX_START; the
- * caller keeps them. Fills *a.
+ * Starts a command under covered placeholders. fds are the descriptors that
+ * came with SANDBOX_START; the caller keeps them. Fills *a.
  */
 void inside_start(const struct inside *in, const struct sandbox_command *c,
-    const int *fds, struct sandbox_answer *a);
+    const struct plan *placeholders, const int *fds, struct sandbox_answer *a);
 
 /*
- * Starts the file helper: `channel` becomes its CONTROL_FD, and `run` does not
- * return. Fills *a.
+ * Starts the file helper: `channel` becomes its CONTROL_FD, `lists` (-1: none)
+ * its PLACEHOLDERS_FD, and `run` does not return. Fills *a.
  */
-void inside_serve(const struct inside *in, int channel, void (*run)(void),
-    struct sandbox_answer *a);
+void inside_serve(const struct inside *in, int channel, int lists,
+    void (*run)(void), struct sandbox_answer *a);
 
 /*
  * The terminal of a sandboxed command.

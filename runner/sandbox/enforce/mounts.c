@@ -2,6 +2,7 @@
 #include "mounts.h"
 
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
@@ -58,6 +59,20 @@ mounts_bind(int source, int target, unsigned flags)
 		MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return -errno;
 	return 0;
+}
+
+void
+mounts_close(const int *fds, size_t n)
+{
+	bool side_by_side = n > 1;
+
+	for (size_t i = 1; i < n; i++)
+		side_by_side &= fds[i] == fds[i - 1] + 1;
+	if (side_by_side &&
+	    syscall(SYS_close_range, fds[0], fds[n - 1], 0) == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		close(fds[i]);
 }
 
 int

@@ -8,6 +8,7 @@
 #ifndef MOUNTS_H
 #define MOUNTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define MOUNTS_NO_SUID	(1u << 0)
@@ -29,6 +30,9 @@ int mounts_open(int root, const char *path);
  * original do not appear in the copy. Returns 0 or -errno.
  */
 int mounts_bind(int source, int target, unsigned flags);
+
+/* Closes descriptors with one call if they were opened one after the other. */
+void mounts_close(const int *fds, size_t n);
 
 /* Adds flags to the single mount whose root is fd. Returns 0 or -errno. */
 int mounts_seal(int fd, unsigned flags);

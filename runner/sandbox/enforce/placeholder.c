@@ -1,450 +1,643 @@
 /* SPDX-License-Identifier: ISC */
-/* Makes, shares and removes placeholders, and keeps the list of them. */
+/* Makes, shares, recognizes and removes placeholders, and keeps their lists. */
 #include "placeholder.h"
 
+#include <dirent.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <signal.h>
 #include <sys/file.h>
-#include <sys/random.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "base.h"
 #include "buf.h"
 #include "mounts.h"
+#include "sandbox_message.h"
+#include "view.h"
 
-#define MARK_SECONDS 1
-#define MARKS_MAX    1000000000 /* nanoseconds */
-#define NAME_CAP     40
-
-/*
- * Somebody may remove a placeholder after we found it and before we locked it.
- */
+/* Somebody may remove a list after we opened it and before we locked it. */
 #define TRIES	 16
 #define PAUSE_NS 1000000
 
-bool
-placeholder_is(const struct stat *st)
-{
-	mode_t mode = S_ISDIR(st->st_mode) ? S_IFDIR | 0555 : S_IFREG | 0600;
+#define LIST_USUAL_BYTES 4096
+#define LIST_MAX_BYTES	 (1u << 20)
 
-	/*
-	 * A directory is covered whoever made it. A file of another user could
-	 * not be opened for locking.
-	 */
-	return st->st_mode == mode &&
-	       (S_ISDIR(st->st_mode) || st->st_uid == geteuid()) &&
-	       st->st_mtim.tv_sec == MARK_SECONDS &&
-	       (S_ISDIR(st->st_mode) || st->st_size == 0);
+static int lists = -1;
+static uid_t user;
+/* What covers placeholders in the view, if this process has one. */
+static struct stat cover_directory, cover_file;
+
+void
+placeholders_begin(bool in_view)
+{
+	if (fcntl(PLACEHOLDERS_FD, F_SETFD, FD_CLOEXEC) == 0)
+		lists = PLACEHOLDERS_FD;
+	user = geteuid();
+	if (!in_view)
+		return;
+	lstat(VIEW_EMPTY_DIRECTORY, &cover_directory);
+	lstat(VIEW_EMPTY_BLANK, &cover_file);
 }
 
-/*
- * Opens the directory that contains the path, without following a link. *name
- * points into path.
- */
-static int
-open_parent(const char *path, const char **name)
+int
+placeholders_lists(void)
 {
-	const char *slash = strrchr(path, '/');
-	_cleanup_free_ char *parent = xstrndup(path, (size_t)(slash - path));
-	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
-
-	*name = slash + 1;
-	if (root < 0)
-		return -errno;
-	return mounts_open(root, *parent ? parent : "/");
+	return lists;
 }
 
-static int
-open_it(int parent, const char *name)
+char *
+placeholders_path(void)
 {
-	int fd = openat(parent, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char path[PATH_MAX], name[32];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", lists);
+	n = readlink(name, path, sizeof(path));
+	return n > 0 && (size_t)n < sizeof(path) && path[0] == '/'
+		   ? xstrndup(path, (size_t)n)
+		   : NULL;
+}
+
+static const char *
+last_name(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+/* Opens a directory by an absolute path without any link. */
+static int
+open_directory(const char *path)
+{
+	const struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : fd;
 }
 
-/* --- the mark ----------------------------------------------------------- */
-
-static uint64_t
-hash(const struct siphash_key *key, const char *path, uint64_t device,
-    uint64_t inode)
-{
-	const uint64_t numbers[] = { device, inode };
-	size_t n = strlen(path) + 1;
-	_cleanup_free_ char *text = xmalloc(n + sizeof(numbers));
-	uint64_t out[2];
-
-	memcpy(text, path, n);
-	memcpy(text + n, numbers, sizeof(numbers));
-	siphash128(key, text, n + sizeof(numbers), out);
-	return out[0];
-}
-
-static long
-mark_of(const struct siphash_key *key, const char *path, const struct stat *st)
-{
-	return (long)(hash(key, path, st->st_dev, st->st_ino) % MARKS_MAX);
-}
-
-static int
-put_mark(int parent, const char *name, const char *path,
-    const struct siphash_key *key)
-{
-	struct timespec times[2] = { { .tv_sec = MARK_SECONDS },
-		{ .tv_sec = MARK_SECONDS } };
-	struct stat st;
-
-	if (key != NULL) {
-		if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-		times[1].tv_nsec = mark_of(key, path, &st);
-	}
-	return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno
-								       : 0;
-}
-
-/* --- making ------------------------------------------------------------- */
-
 static void
-name_temporary(char name[NAME_CAP], uint64_t number)
+name_list(char key[40], const struct stat *directory)
 {
-	snprintf(
-	    name, NAME_CAP, ".execd-mask-%016llx", (unsigned long long)number);
+	snprintf(key, 40, "%llx-%llx", (unsigned long long)directory->st_dev,
+	    (unsigned long long)directory->st_ino);
 }
 
-static int
-make_empty(int parent, const char *name, bool directory)
-{
-	int fd;
-
-	if (directory)
-		return mkdirat(parent, name, 0555) < 0 ? -errno : 0;
-	fd = openat(parent, name,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}
+/* --- lines of a list ---------------------------------------------------- */
 
 /*
- * Uses a name that can be computed from the list, so that a cleanup finds it.
- * If somebody else is using that name, any other name is taken.
+ * A list has the path of its directory, and a line for each placeholder:
+ * "INODE SECONDS NANOSECONDS NAME". Each ends with a NUL. The inode is 0 in the
+ * line that is written before the placeholder is made, with the time of then.
  */
-static int
-make_temporary(int parent, char name[NAME_CAP], const struct placeholder *m,
-    const struct siphash_key *key)
-{
-	int err = -EEXIST;
-	uint64_t r;
-
-	if (key != NULL) {
-		name_temporary(name, hash(key, m->path, 0, 0));
-		err = make_empty(parent, name, m->directory);
-	}
-	if (err != -EEXIST)
-		return err;
-	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return -EIO;
-	name_temporary(name, r);
-	return make_empty(parent, name, m->directory);
-}
-
-/*
- * The mark is set under a temporary name, so nobody sees an unfinished
- * placeholder.
- */
-static int
-make(int parent, const char *name, const struct placeholder *m,
-    const struct siphash_key *key)
-{
-	mode_t mode = m->directory ? 0555 : 0600;
-	char temporary[NAME_CAP];
-	int err = make_temporary(parent, temporary, m, key);
-
-	if (err < 0)
-		return err;
-	if (fchmodat(parent, temporary, mode, 0) < 0)
-		err = -errno;
-	if (err == 0)
-		err = put_mark(parent, temporary, m->path, key);
-	if (err == 0 &&
-	    renameat2(parent, temporary, parent, name, RENAME_NOREPLACE) < 0)
-		err = -errno;
-	if (err < 0)
-		unlinkat(parent, temporary, m->directory ? AT_REMOVEDIR : 0);
-	return err;
-}
-
-/* --- taking and leaving ------------------------------------------------- */
-
-/*
- * Tells whether the directory is closed to this user, and so to commands as
- * well.
- */
-static bool
-is_closed(int parent, int err)
-{
-	struct stat st;
-
-	if (err == -EROFS)
-		return true;
-	return (err == -EACCES || err == -EPERM) && fstat(parent, &st) == 0 &&
-	       st.st_uid != geteuid();
-}
-
-static bool
-is_there(int parent, const char *name, const struct stat *st)
-{
-	struct stat now;
-
-	return fstatat(parent, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       now.st_dev == st->st_dev && now.st_ino == st->st_ino;
-}
-
-/*
- * Returns 1 to try again: the placeholder was removed, or somebody is about to
- * remove it. Whatever exists under the name by now is locked and later covered,
- * a placeholder or not.
- */
-static int
-lock(struct placeholder *m, int parent, const char *name)
-{
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	_cleanup_close_ int fd = open_it(parent, name);
-	struct stat st;
-
-	if (fd == -ENOENT)
-		return 1;
-	if (fd < 0)
-		return fd;
-	if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK)
-			return -errno;
-		nanosleep(&pause, NULL);
-		return 1;
-	}
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!is_there(parent, name, &st))
-		return 1;
-	m->directory = S_ISDIR(st.st_mode);
-	m->seen = (struct fs_node){ m->directory ? FS_DIRECTORY : FS_FILE,
-		st.st_dev, st.st_ino };
-	m->fd = steal_fd(&fd);
-	return 0;
-}
-
-int
-placeholder_take(struct placeholder *m, const struct siphash_key *key)
-{
+struct line {
+	unsigned long long inode;
+	long long seconds;
+	long nanoseconds;
 	const char *name;
-	_cleanup_close_ int parent = open_parent(m->path, &name);
-	bool made = false;
-	int err = 1;
-
-	if (parent < 0)
-		return parent;
-	for (int i = 0; i < TRIES && err == 1; i++) {
-		err = make(parent, name, m, key);
-		if (err < 0 && err != -EEXIST)
-			return is_closed(parent, err) ? 0 : err;
-		made = err == 0;
-		err = lock(m, parent, name);
-	}
-	/*
-	 * On a file system without locks nobody can share the placeholder, so
-	 * it is removed again.
-	 */
-	if (made && err < 0 && err != -EBUSY)
-		unlinkat(parent, name, m->directory ? AT_REMOVEDIR : 0);
-	return err == 1 ? -EBUSY : err;
-}
-
-static void
-remove_unused(int fd, int parent, const char *name)
-{
-	struct stat st;
-
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
-	    !placeholder_is(&st) || !is_there(parent, name, &st))
-		return;
-	unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
-}
-
-void
-placeholder_leave(struct placeholder *m)
-{
-	_cleanup_close_ int parent = -1;
-	const char *name;
-
-	if (m->fd < 0)
-		return;
-	parent = open_parent(m->path, &name);
-	if (parent >= 0)
-		remove_unused(m->fd, parent, name);
-	close(m->fd);
-	m->fd = -1;
-}
-
-/* --- what was left behind ----------------------------------------------- */
-
-/* Removes an unfinished placeholder if it is empty. */
-static void
-cleanup_temporary(int parent, const char *path, const struct siphash_key *key)
-{
-	char name[NAME_CAP];
-	struct stat st;
-
-	name_temporary(name, hash(key, path, 0, 0));
-	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    st.st_uid != geteuid())
-		return;
-	if (S_ISDIR(st.st_mode))
-		unlinkat(parent, name, AT_REMOVEDIR);
-	else if (S_ISREG(st.st_mode) && st.st_size == 0)
-		unlinkat(parent, name, 0);
-}
-
-void
-placeholder_cleanup(
-    const char *path, const struct siphash_key *key, bool orphan)
-{
-	const char *name;
-	_cleanup_close_ int parent = open_parent(path, &name);
-	_cleanup_close_ int fd = parent < 0 ? parent : open_it(parent, name);
-	struct stat st;
-
-	if (parent >= 0 && orphan)
-		cleanup_temporary(parent, path, key);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return;
-	if (st.st_uid == geteuid() && placeholder_is(&st) &&
-	    st.st_mtim.tv_nsec == mark_of(key, path, &st))
-		remove_unused(fd, parent, name);
-	if (orphan && is_there(parent, name, &st))
-		log_info("%s has changed since the stop, or is in use: it "
-			 "stays",
-		    path);
-}
-
-/* --- the list ----------------------------------------------------------- */
-
-/* The list as it is on the disk, with a NUL after its end. */
-struct content {
-	char *text; /* owned */
-	size_t len;
-	bool orphan;
-	struct siphash_key key;
 };
 
-void
-placeholder_list_init(struct placeholder_list *l, int fd)
+static void
+put_line(struct buf *b, ino_t inode, const struct timespec *t, const char *name)
 {
-	*l = (struct placeholder_list){ .fd = fd };
-}
-
-static int
-parse_header(struct content *c)
-{
-	const char *p = c->text;
-
-	c->orphan = p[0] == PLACEHOLDER_LIST_ORPHAN[0];
-	return (c->orphan || p[0] == PLACEHOLDER_LIST_LIVE[0]) &&
-		       strlen(p) == PLACEHOLDER_LIST_HEADER - 1 &&
-		       sscanf(p + 1, "%16" SCNx64 "%16" SCNx64, &c->key.k0,
-			   &c->key.k1) == 2
-		   ? 0
-		   : -EBADMSG;
-}
-
-/* Reads at most the permitted size. The caller frees c->text in any case. */
-static int
-read_list(int fd, struct content *c)
-{
-	ssize_t n;
-
-	*c =
-	    (struct content){ .text = xmalloc(PLACEHOLDER_LIST_MAX_BYTES + 1) };
-	n = pread(fd, c->text, PLACEHOLDER_LIST_MAX_BYTES, 0);
-	if (n < 0)
-		return -errno;
-	c->len = (size_t)n;
-	c->text[c->len] = '\0';
-	return parse_header(c);
-}
-
-static const char *
-next_path(const struct content *c, const char *path)
-{
-	path += strlen(path) + 1;
-	return path < c->text + c->len ? path : NULL;
+	buf_printf(b, "%llx %lld %ld %s", (unsigned long long)inode,
+	    (long long)t->tv_sec, t->tv_nsec, name);
+	buf_put_u8(b, '\0');
 }
 
 static bool
-has(const struct content *c, const char *wanted)
+parse_line(const char *text, struct line *l)
 {
-	for (const char *path = next_path(c, c->text); path != NULL;
-	     path = next_path(c, path))
-		if (strcmp(path, wanted) == 0)
-			return true;
-	return false;
+	int at = 0;
+
+	if (sscanf(text, "%llx %lld %ld %n", &l->inode, &l->seconds,
+		&l->nanoseconds, &at) != 3 ||
+	    at == 0)
+		return false;
+	l->name = text + at;
+	return *l->name != '\0' && strchr(l->name, '/') == NULL;
 }
 
-/* The list must be on the disk before there is anything to clean up. */
-static int
-append(int fd, const struct buf *b)
+/* A placeholder without an inode was made within a second after that time. */
+static bool
+fits(const struct line *l, const struct stat *st)
 {
-	if (b->len == 0)
-		return 0;
-	if (write(fd, b->data, b->len) != (ssize_t)b->len)
-		return errno != 0 ? -errno : -EIO;
-	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+	long long ns = (st->st_ctim.tv_sec - l->seconds) * 1000000000LL +
+		       st->st_ctim.tv_nsec - l->nanoseconds;
+
+	return l->inode != 0 ? l->inode == st->st_ino && ns == 0
+			     : ns >= 0 && ns < 1000000000;
 }
 
-int
-placeholder_list_add(struct placeholder_list *l,
-    const struct placeholder *placeholders, size_t n)
+/* Whoever changes a file soon after it was made is no matter here: this only
+ * spares most files a look at the lists. */
+static bool
+can_be(const struct stat *st)
 {
-	struct content c;
-	struct buf b;
-	int err = read_list(l->fd, &c);
+	return st->st_uid == user &&
+	       (S_ISDIR(st->st_mode)
+		       ? st->st_nlink <= 2
+		       : S_ISREG(st->st_mode) && st->st_size == 0) &&
+	       st->st_ctim.tv_sec - st->st_mtim.tv_sec <= 1;
+}
 
-	buf_init(&b, PLACEHOLDER_LIST_MAX_BYTES);
-	for (size_t i = 0; i < n && err == 0; i++) {
-		size_t len = strlen(placeholders[i].path) + 1;
+/* Reads a list; a NUL follows its end. The caller frees the text. */
+static char *
+read_list(int list, size_t *len)
+{
+	size_t room = LIST_USUAL_BYTES;
+	char *text = xmalloc(room + 1);
+	ssize_t n = pread(list, text, room, 0);
 
-		if (has(&c, placeholders[i].path))
-			continue;
-		if (c.len + b.len + len > PLACEHOLDER_LIST_MAX_BYTES)
-			err = -ENOSPC;
-		else
-			buf_put(&b, placeholders[i].path, len);
+	if (n == (ssize_t)room) {
+		room = LIST_MAX_BYTES;
+		text = xreallocarray(text, room + 1, 1);
+		n = pread(list, text, room, 0);
 	}
-	errno = 0;
-	if (err == 0)
-		err = append(l->fd, &b);
-	if (err == 0)
-		l->key = c.key;
-	buf_clear(&b);
-	free(c.text);
-	return err;
+	*len = n > 0 ? (size_t)n : 0;
+	text[*len] = '\0';
+	return text;
+}
+
+/* Returns the last line of a name; those before it are of earlier files. */
+static const char *
+find_line(const char *text, size_t len, const char *name, struct line *found)
+{
+	const char *last = NULL;
+	struct line l;
+
+	for (const char *p = text; p < text + len; p += strlen(p) + 1)
+		if (parse_line(p, &l) && strcmp(l.name, name) == 0) {
+			last = p;
+			*found = l;
+		}
+	return last;
+}
+
+static bool
+is_cover(const struct stat *st, const struct stat *cover)
+{
+	return cover->st_ino != 0 && st->st_dev == cover->st_dev &&
+	       st->st_ino == cover->st_ino;
+}
+
+static int
+stat_parent(int at, const char *path, struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent = NULL;
+
+	if (slash == NULL)
+		return at == AT_FDCWD ? stat(".", st) : fstat(at, st);
+	parent = xstrndup(path, slash > path ? (size_t)(slash - path) : 1);
+	return fstatat(at, parent, st, 0);
+}
+
+bool
+placeholder_is(int at, const char *path, const struct stat *st)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int list = -1;
+	struct stat parent;
+	struct line l;
+	char key[40];
+	size_t len;
+
+	if (is_cover(st, &cover_directory) || is_cover(st, &cover_file))
+		return true;
+	if (lists < 0 || !can_be(st) || stat_parent(at, path, &parent) < 0)
+		return false;
+	name_list(key, &parent);
+	list = openat(lists, key, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (list < 0)
+		return false;
+	text = read_list(list, &len);
+	return find_line(text, len, slash != NULL ? slash + 1 : path, &l) &&
+	       fits(&l, st);
+}
+
+/* --- changing a directory ----------------------------------------------- */
+
+enum change { MAKE_DIRECTORY, MAKE_FILE, REMOVE_DIRECTORY, REMOVE_FILE };
+
+static int
+change_once(int directory, const char *name, enum change what)
+{
+	int fd, err;
+
+	switch (what) {
+	case MAKE_DIRECTORY:
+		err = mkdirat(directory, name, 0755);
+		break;
+	case MAKE_FILE:
+		err = fd = openat(directory, name,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		if (fd >= 0)
+			err = close(fd);
+		break;
+	default:
+		err = unlinkat(directory, name,
+		    what == REMOVE_DIRECTORY ? AT_REMOVEDIR : 0);
+	}
+	return err < 0 ? -errno : 0;
 }
 
 /*
- * A compromised runner could have written anything: what is not a path, or not
- * a placeholder of this list and this user, is left alone. The list of a server
- * that is gone is emptied afterwards, because nobody reads it again.
+ * The owner of a directory in which he may not write can permit it to himself,
+ * and so can his commands. So it is done here, for a moment.
  */
-int
-placeholder_list_cleanup(int fd)
+static int
+change(int directory, const char *name, enum change what)
 {
-	struct content c;
-	int err = read_list(fd, &c);
+	int err = change_once(directory, name, what);
+	char path[sizeof("/proc/self/fd/2147483647")];
+	struct stat st;
 
-	for (const char *path = err < 0 ? NULL : next_path(&c, c.text);
-	     path != NULL; path = next_path(&c, path))
-		if (path[0] == '/')
-			placeholder_cleanup(path, &c.key, c.orphan);
-	if (err == 0 && c.orphan && ftruncate(fd, 0) < 0)
-		err = -errno;
-	free(c.text);
+	if (err != -EACCES || fstat(directory, &st) < 0 || st.st_uid != user)
+		return err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory);
+	if (chmod(path, (st.st_mode & 07777) | S_IWUSR | S_IXUSR) < 0)
+		return err;
+	err = change_once(directory, name, what);
+	chmod(path, st.st_mode & 07777);
 	return err;
+}
+
+/* Tells whether this user, and so a command, can make nothing there. */
+static bool
+is_closed(int err)
+{
+	return err == -EROFS || err == -EACCES || err == -EPERM;
+}
+
+/* --- removing ----------------------------------------------------------- */
+
+/* Removes what the list has, if it is as it was made, and the list itself. The
+ * caller has the exclusive lock on it. */
+static void
+finish(int list, const char *key, int directory)
+{
+	size_t len;
+	_cleanup_free_ char *text = read_list(list, &len);
+	struct line l, last;
+	struct stat st;
+
+	for (const char *p = text; p < text + len; p += strlen(p) + 1)
+		if (parse_line(p, &l) &&
+		    find_line(text, len, l.name, &last) == p &&
+		    fstatat(directory, l.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    can_be(&st) && fits(&l, &st))
+			change(directory, l.name,
+			    S_ISDIR(st.st_mode) ? REMOVE_DIRECTORY
+						: REMOVE_FILE);
+	unlinkat(lists, key, 0);
+}
+
+/* Finds the directory of a list by the path in it. */
+static int
+open_listed(int list, const char *key)
+{
+	size_t len;
+	_cleanup_free_ char *text = read_list(list, &len);
+	_cleanup_close_ int fd = text[0] == '/' ? open_directory(text) : -1;
+	struct stat st;
+	char now[40];
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	name_list(now, &st);
+	if (strcmp(now, key) == 0)
+		return steal_fd(&fd);
+	log_info("%s was moved: placeholders in it stay", text);
+	return -1;
+}
+
+/* Removes what a killed runner left. */
+static void
+finish_left(const char *key)
+{
+	_cleanup_close_ int list =
+	    openat(lists, key, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int directory = -1;
+	struct stat st;
+
+	/* The name may be another list's by now. */
+	if (list < 0 || flock(list, LOCK_EX | LOCK_NB) < 0 ||
+	    fstat(list, &st) < 0 || st.st_nlink == 0)
+		return;
+	directory = open_listed(list, key);
+	finish(list, key, directory);
+}
+
+/* The file system of a directory may not answer, so nobody waits for this. */
+static void __attribute__((noreturn)) finish_all_left(void)
+{
+	int fd = openat(lists, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	close(CONTROL_FD);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (d != NULL && (e = readdir(d)) != NULL)
+		if (e->d_name[0] != '.')
+			finish_left(e->d_name);
+	_exit(0);
+}
+
+void
+placeholders_clean(void)
+{
+	_Alignas(struct dirent64) char names[1024];
+	ssize_t n = getdents64(lists, names, sizeof(names));
+
+	for (ssize_t at = 0; at < n;) {
+		const struct dirent64 *e =
+		    (const struct dirent64 *)(const void *)(names + at);
+
+		if (e->d_name[0] != '.' && fork() == 0)
+			finish_all_left();
+		at = e->d_name[0] != '.' ? n : at + e->d_reclen;
+	}
+}
+
+/* --- taking ------------------------------------------------------------- */
+
+/*
+ * Opens a list with a shared lock. A list that the last user removes meanwhile
+ * is made anew; he holds the lock for some microseconds. Returns a descriptor,
+ * or -errno.
+ */
+static int
+open_list(const char *key, bool *fresh)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct stat st;
+
+	for (int i = 0; i < TRIES; i++) {
+		_cleanup_close_ int fd = openat(lists, key,
+		    O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_SH | LOCK_NB) < 0) {
+			if (errno != EWOULDBLOCK)
+				return -errno;
+			nanosleep(&pause, NULL);
+		} else if (fstat(fd, &st) < 0) {
+			return -errno;
+		} else if (st.st_nlink > 0) {
+			*fresh = st.st_size == 0;
+			return steal_fd(&fd);
+		}
+	}
+	return -EBUSY;
+}
+
+/* What stands there is covered, a placeholder or not. */
+static int
+see(const struct placeholder_place *pl, struct placeholder *m)
+{
+	struct stat st;
+	bool same;
+
+	if (fstatat(pl->directory, last_name(m->path), &st,
+		AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return -ESTALE;
+	same = m->seen.device == st.st_dev && m->seen.inode == st.st_ino &&
+	       memcmp(&m->changed, &st.st_ctim, sizeof(m->changed)) == 0;
+	m->covered = m->covered && same;
+	m->seen =
+	    (struct fs_node){ S_ISDIR(st.st_mode) ? FS_DIRECTORY : FS_FILE,
+		    st.st_dev, st.st_ino };
+	m->changed = st.st_ctim;
+	return 0;
+}
+
+static int
+make(const struct placeholder_place *pl, struct placeholder *m)
+{
+	int err = change(pl->directory, last_name(m->path),
+	    m->directory ? MAKE_DIRECTORY : MAKE_FILE);
+
+	m->made = err == 0;
+	if (is_closed(err)) {
+		*m = (struct placeholder){ .path = m->path,
+			.directory = m->directory };
+		return 0;
+	}
+	return err < 0 && err != -EEXIST ? err : see(pl, m);
+}
+
+/* Where others use the directory, what they made is there already. */
+static int
+find_missing(const struct placeholder_place *pl, bool fresh, struct buf *b)
+{
+	struct timespec now;
+
+	/* The clock of a file's times. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	for (size_t i = 0; i < pl->count; i++) {
+		struct placeholder *m = pl->first + i;
+		int err = fresh ? -ENOENT : see(pl, m);
+
+		if (err < 0 && err != -ENOENT)
+			return err;
+		m->made = err < 0;
+		if (m->made)
+			put_line(b, 0, &now, last_name(m->path));
+	}
+	return 0;
+}
+
+static int
+make_missing(const struct placeholder_place *pl, struct buf *b)
+{
+	int err = 0;
+
+	buf_clear(b);
+	for (size_t i = 0; i < pl->count && err == 0; i++) {
+		struct placeholder *m = pl->first + i;
+
+		if (m->made)
+			err = make(pl, m);
+		if (m->made && err == 0)
+			put_line(
+			    b, m->seen.inode, &m->changed, last_name(m->path));
+	}
+	return err;
+}
+
+static int
+append(const struct placeholder_place *pl, const struct buf *b)
+{
+	ssize_t n = pl->list < 0 || b->len == 0
+			? (ssize_t)b->len
+			: write(pl->list, b->data, b->len);
+
+	if (n < 0 || b->failed)
+		return n < 0 ? -errno : -E2BIG;
+	return (size_t)n == b->len ? 0 : -ENOSPC;
+}
+
+/* The lines are written before the files are made, so that whoever is killed in
+ * between leaves nothing that is on no list. */
+static int
+take_listed(const struct placeholder_place *pl, const char *path, bool fresh)
+{
+	struct buf b;
+	int err;
+
+	buf_init(&b, LIST_MAX_BYTES);
+	if (fresh)
+		buf_put(&b, path, strlen(path) + 1);
+	err = find_missing(pl, fresh, &b);
+	if (err == 0)
+		err = append(pl, &b);
+	if (err == 0)
+		err = make_missing(pl, &b);
+	if (append(pl, &b) < 0 && err == 0)
+		err = -EIO;
+	buf_clear(&b);
+	return err;
+}
+
+static int
+take(struct placeholder_place *pl)
+{
+	const char *path = pl->first->path, *name = last_name(path);
+	_cleanup_free_ char *parent =
+	    xstrndup(path, name - path > 1 ? (size_t)(name - path) - 1 : 1);
+	bool fresh = true;
+	struct stat st;
+
+	pl->directory = open_directory(parent);
+	if (pl->directory < 0 || fstat(pl->directory, &st) < 0)
+		return pl->directory < 0 ? pl->directory : -errno;
+	name_list(pl->key, &st);
+	if (lists >= 0)
+		pl->list = open_list(pl->key, &fresh);
+	return pl->list < 0 && lists >= 0 ? pl->list
+					  : take_listed(pl, parent, fresh);
+}
+
+int
+placeholders_take(struct placeholders *p, char *step)
+{
+	static bool told;
+	int err = 0;
+
+	if (lists < 0 && !told)
+		log_warn(0,
+		    "no directory for the lists of placeholders: "
+		    "placeholders stay where commands of a sandbox run");
+	told = p->taken = true;
+	for (size_t i = 0; i < p->nplaces && err == 0; i++) {
+		err = take(&p->places[i]);
+		if (err < 0)
+			snprintf(step, SANDBOX_STEP_MAX,
+			    "making %.150s, which must stay missing: %s",
+			    p->places[i].first->path, strerror(-err));
+	}
+	if (err < 0)
+		placeholders_leave(p);
+	return err;
+}
+
+void
+placeholders_covered(struct placeholders *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		p->all[i].covered = true;
+}
+
+static void
+leave(struct placeholder_place *pl)
+{
+	const int fds[] = { pl->directory, pl->list };
+
+	if (pl->list >= 0 && flock(pl->list, LOCK_EX | LOCK_NB) == 0)
+		finish(pl->list, pl->key, pl->directory);
+	if (pl->directory >= 0)
+		mounts_close(fds, pl->list >= 0 ? 2 : 1);
+	pl->list = pl->directory = -1;
+}
+
+void
+placeholders_leave(struct placeholders *p)
+{
+	for (size_t i = 0; i < p->nplaces && p->taken; i++)
+		leave(&p->places[i]);
+	p->taken = false;
+}
+
+/* --- of a plan ---------------------------------------------------------- */
+
+/* In a plan the names of a directory follow each other, but for what lies below
+ * them. A directory with two places has two users. */
+static bool
+lies_beside(const struct placeholder *a, const struct placeholder *b)
+{
+	size_t len = (size_t)(last_name(a->path) - a->path);
+
+	return len == (size_t)(last_name(b->path) - b->path) &&
+	       memcmp(a->path, b->path, len) == 0;
+}
+
+void
+placeholders_init(struct placeholders *p, const struct plan *plan)
+{
+	*p = (struct placeholders){
+		.all = xcalloc(plan->count + 1, sizeof(*p->all)),
+		.places = xcalloc(plan->count + 1, sizeof(*p->places)),
+	};
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct plan_mount *mount = &plan->mounts[i];
+		struct placeholder *m = &p->all[p->count];
+
+		if (!plan_is_placeholder(mount))
+			continue;
+		*m = (struct placeholder){ .path = mount->path,
+			.directory =
+			    mount->kind == PLAN_PLACEHOLDER_DIRECTORY };
+		if (p->count++ == 0 || !lies_beside(m - 1, m))
+			p->places[p->nplaces++] = (struct placeholder_place){
+				.first = m, .directory = -1, .list = -1
+			};
+		p->places[p->nplaces - 1].count++;
+	}
+}
+
+void
+placeholders_clear(struct placeholders *p)
+{
+	placeholders_leave(p);
+	free(p->all);
+	free(p->places);
+	*p = (struct placeholders){ 0 };
+}
+
+bool
+placeholders_match(const struct placeholders *p, const struct plan *plan)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; p->taken && i < plan->count; i++) {
+		const struct fs_node *now = &plan->mounts[i].seen;
+		const struct placeholder *m;
+
+		if (!plan_is_placeholder(&plan->mounts[i]))
+			continue;
+		m = &p->all[next++];
+		if (m->seen.type != FS_MISSING &&
+		    (now->device != m->seen.device ||
+			now->inode != m->seen.inode))
+			return false;
+	}
+	return true;
 }

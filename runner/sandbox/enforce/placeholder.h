@@ -1,92 +1,93 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Placeholders are files and directories that are made on the disk for names
- * that are missing and must stay so, because a mount can cover only what exists
- * (doc/sandbox.md A10, rule 6, and C3, step 4).
+ * Placeholders are empty files and directories that are made on the disk for
+ * names that are missing and must stay so, because a mount can cover only what
+ * exists (doc/sandbox.md A10, rule 6, and C3, step 4).
  *
- * A placeholder is an empty directory of mode 0555 or an empty file of mode
- * 0600, and its time of modification is one second after the epoch. This
- * distinguishes placeholders of other sessions from what a user made. It proves
- * nothing, because the user can forge it. So a directory counts only while it
- * is empty, and commands never see the placeholder: something empty is mounted
- * over it.
+ * Who uses them is in a directory of their user's that no sandbox and no other
+ * user reaches, PLACEHOLDERS_FD. For each directory with placeholders there is
+ * one list, a file whose name is the device and inode of that directory. Every
+ * user of a placeholder there holds a shared lock on the list, and the last one
+ * removes what the list has. The kernel drops the lock of who is killed, and
+ * the next runner of that user removes what was left.
  *
- * The nanoseconds of that time are a mark, made with a key that users do not
- * know (struct placeholder_list). The mark identifies a placeholder that a hard
- * stop left behind. Every user of a placeholder holds a shared lock on it, and
- * the last one removes it.
+ * What is removed has the inode and the time of change that the list knows, and
+ * is empty: whatever somebody changed or put there stays.
  */
 #ifndef PLACEHOLDER_H
 #define PLACEHOLDER_H
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base.h"
-#include "placeholder_format.h"
+#include "control_limits.h"
 #include "resolve.h"
-#include "siphash.h"
 
 struct placeholder {
 	const char *path;
-	bool directory;
-	int fd; /* locked; -1: not taken, or nothing can be created here */
-	struct fs_node seen; /* valid once taken */
+	bool directory, made;
+	bool covered;	     /* by the view, as it is now */
+	struct fs_node seen; /* once taken; FS_MISSING: nobody can make it */
+	struct timespec changed;
+};
+
+/* The placeholders of one directory. */
+struct placeholder_place {
+	struct placeholder *first;
+	size_t count;
+	int directory, list; /* -1: none */
+	char key[40];	     /* the list's name */
+};
+
+struct placeholders {
+	struct placeholder *all; /* owned, as the places */
+	struct placeholder_place *places;
+	size_t count, nplaces;
+	bool taken;
 };
 
 /*
- * Tells whether it looks like a placeholder. A file must belong to this user.
+ * Takes over PLACEHOLDERS_FD. Who has no such descriptor, or does not call
+ * this, has no lists, and then placeholders stay. in_view: in that of a
+ * sandbox.
  */
-bool placeholder_is(const struct stat *st);
+void placeholders_begin(bool in_view);
+
+/* Starts a process that removes what killed runners left. */
+void placeholders_clean(void);
+
+/* Returns the descriptor, which stays here, or -1. */
+int placeholders_lists(void);
+
+/* Returns where it is, which the caller frees, or NULL. */
+char *placeholders_path(void);
+
+/* Those of a plan, which must outlive them. None is made yet. */
+void placeholders_init(struct placeholders *p, const struct plan *plan);
 
 /*
- * Makes the placeholder, or shares one that exists. A new one gets a mark of
- * the key, unless it is NULL. Returns 0, or -errno; -EBUSY if somebody else
- * holds an exclusive lock. With 0, m->fd stays -1 where this user can never
- * create anything.
+ * Makes the placeholders, or shares those that are there. Returns 0, or -errno
+ * with the failed step in step[SANDBOX_STEP_MAX], and then none is taken. Never
+ * waits for anybody longer than some milliseconds.
  */
-int placeholder_take(struct placeholder *m, const struct siphash_key *key);
+int placeholders_take(struct placeholders *p, char *step);
 
-/* Releases the placeholder, and removes it if nobody else uses it. */
-void placeholder_leave(struct placeholder *m);
+/* The view covers all of them now. */
+void placeholders_covered(struct placeholders *p);
+
+/* Leaves them, and removes those that nobody else uses. */
+void placeholders_leave(struct placeholders *p);
+void placeholders_clear(struct placeholders *p);
+
+/* Tells whether those that are taken are still what a newer plan saw. */
+bool placeholders_match(const struct placeholders *p, const struct plan *plan);
 
 /*
- * Removes a placeholder with a mark of that key that its user left behind.
- * orphan: nobody makes placeholders with this key any more. Then an unfinished
- * one is removed, too, and one that stays is logged.
+ * Tells whether the file that lstat(2) found under that path is a placeholder,
+ * of this user's, or of this view's, which a mount covers. The path is seen
+ * from the directory `at`.
  */
-void placeholder_cleanup(
-    const char *path, const struct siphash_key *key, bool orphan);
-
-/*
- * The list of placeholders that sessions of one user made. It is kept outside
- * of the sessions, because a runner or machine that is killed cannot remove its
- * placeholders. The broker keeps the file (placeholder_files.h of the broker)
- * and starts the cleanup. A path is written to the disk before its placeholder
- * is made.
- *
- * The list has a key that only execd knows. A placeholder carries a mark made
- * of the key, its path, its device and its inode. So a placeholder that is made
- * again for each command needs no new line, and a file that only looks like a
- * placeholder is not removed.
- */
-struct placeholder_list {
-	int fd; /* the session's, not owned; -1: there is no list */
-	struct siphash_key key;
-};
-
-void placeholder_list_init(struct placeholder_list *l, int fd);
-
-/*
- * Adds the paths that are not on the list. Returns 0 and sets l->key, or
- * -errno: -ENOSPC if the list is full, -EBADMSG if it is not a list.
- */
-int placeholder_list_add(struct placeholder_list *l,
-    const struct placeholder *placeholders, size_t n);
-
-/*
- * For execd-runner --cleanup: removes the placeholders on the list that nobody
- * uses. Returns 0 or -errno.
- */
-int placeholder_list_cleanup(int fd);
+bool placeholder_is(int at, const char *path, const struct stat *st);
 
 #endif

@@ -570,12 +570,14 @@ take_start(struct buf_reader *r, const int *fds, size_t nfds)
 {
 	struct sandbox_command c;
 	struct sandbox_answer a;
+	struct plan placeholders;
 
-	if (sandbox_start_get(r, &c) < 0 || nfds != fds_of(&c))
+	if (sandbox_start_get(r, &c, &placeholders) < 0 || nfds != fds_of(&c))
 		log_fatal("impossible request from the runner");
 	if (check(&a) == 0)
-		inside_start(&inside, &c, fds, &a);
+		inside_start(&inside, &c, &placeholders, fds, &a);
 	sandbox_command_clear(&c);
+	plan_clear(&placeholders);
 	reply(&a);
 }
 
@@ -583,12 +585,13 @@ static void
 take_cover(struct buf_reader *r)
 {
 	struct sandbox_answer a = { .enforcing = true };
-	struct plan cover;
+	struct plan placeholders;
 
-	if (sandbox_cover_get(r, &cover) < 0)
+	if (sandbox_cover_get(r, &placeholders) < 0)
 		log_fatal("impossible request from the runner");
-	a.err = view_cover(&cover, a.step);
-	plan_clear(&cover);
+	a.err = view_cover(&placeholders, a.step);
+	a.stale = a.err == -ESTALE;
+	plan_clear(&placeholders);
 	reply(&a);
 }
 
@@ -603,14 +606,29 @@ take_check(struct buf_reader *r)
 	reply(&a);
 }
 
+/* What covers a placeholder for a request reaches the helper that is there. */
+static int
+share_mounts(struct sandbox_answer *a)
+{
+	*a = (struct sandbox_answer){ .enforcing = true,
+		.step = "sharing mounts with the file helper" };
+	if (!inside.landlock_only && !inside.shares &&
+	    mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) < 0)
+		a->err = -errno;
+	inside.shares = a->err == 0 && !inside.landlock_only;
+	return a->err;
+}
+
 static void
 take_files(struct buf_reader *r, const int *fds, size_t nfds)
 {
 	struct sandbox_answer a;
 
-	if (nfds != 1 || buf_end(r) < 0)
+	if (nfds < 1 || nfds > 2 || buf_end(r) < 0)
 		log_fatal("impossible request from the runner");
-	inside_serve(&inside, fds[0], run_files, &a);
+	if (share_mounts(&a) == 0)
+		inside_serve(
+		    &inside, fds[0], nfds > 1 ? fds[1] : -1, run_files, &a);
 	reply(&a);
 }
 
@@ -660,23 +678,6 @@ take_order(struct buf *b, const int *fds, size_t nfds)
 	return true;
 }
 
-/*
- * The descriptors arrived together, so their numbers are usually consecutive.
- */
-static void
-close_fds(const int *fds, size_t n)
-{
-	bool side_by_side = n > 1;
-
-	for (size_t i = 1; i < n; i++)
-		side_by_side &= fds[i] == fds[i - 1] + 1;
-	if (side_by_side &&
-	    syscall(SYS_close_range, fds[0], fds[n - 1], 0) == 0)
-		return;
-	for (size_t i = 0; i < n; i++)
-		close(fds[i]);
-}
-
 void
 sandbox_run(void (*files)(void))
 {
@@ -694,7 +695,7 @@ sandbox_run(void (*files)(void))
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	while (go_on && sandbox_recv(CONTROL_FD, &b, fds, &nfds) == 0) {
 		go_on = take_order(&b, fds, nfds);
-		close_fds(fds, nfds);
+		mounts_close(fds, nfds);
 		/*
 		 * The environment of one command must not be in the memory that
 		 * is copied for the next one.

@@ -129,7 +129,7 @@ get_mounts(struct buf_reader *r, struct plan *plan)
 			return -EBADMSG;
 		plan->count++;
 	}
-	return buf_end(r);
+	return 0;
 }
 
 int
@@ -144,28 +144,18 @@ sandbox_build_get(
 	plan->deny_proc = buf_get_u8(r);
 	if (r->failed || plan->base > PLAN_BASE_EMPTY)
 		return -EBADMSG;
-	return get_mounts(r, plan);
-}
-
-void
-sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins)
-{
-	buf_put_u8(b, SANDBOX_START);
-	buf_put_u8(b, c->tty);
-	buf_put_u8(b, c->given);
-	buf_put_u32(b, c->resolver);
-	buf_put_u8(b, joins);
-	buf_put(b, c->cwd, strlen(c->cwd) + 1);
-	buf_put(b, c->instead, strlen(c->instead) + 1);
-	put_strings(b, c->candidates);
-	put_strings(b, (const char *const *)c->argv);
-	put_strings(b, (const char *const *)c->envp);
+	return get_mounts(r, plan) < 0 ? -EBADMSG : buf_end(r);
 }
 
 int
-sandbox_start_get(struct buf_reader *r, struct sandbox_command *c)
+sandbox_start_get(
+    struct buf_reader *r, struct sandbox_command *c, struct plan *cover)
 {
-	*c = (struct sandbox_command){ .tty = buf_get_u8(r) };
+	*c = (struct sandbox_command){ 0 };
+	*cover = (struct plan){ 0 };
+	if (get_mounts(r, cover) < 0)
+		return -EBADMSG;
+	c->tty = buf_get_u8(r);
 	c->given = buf_get_u8(r);
 	c->resolver = buf_get_u32(r);
 	c->joins = buf_get_u8(r);
@@ -185,31 +175,62 @@ sandbox_command_clear(struct sandbox_command *c)
 	free((void *)(uintptr_t)c->envp);
 }
 
-void
-sandbox_cover_put(
-    struct buf *b, const struct placeholder *placeholders, size_t n)
+/* For a command all that exist, for its view starts without; else those that
+ * the view does not cover. */
+static bool
+is_bare(const struct placeholder *m, bool command)
 {
-	uint32_t taken = 0;
+	return m->seen.type != FS_MISSING && (command || !m->covered);
+}
 
-	for (size_t i = 0; i < n; i++)
-		taken += placeholders[i].fd >= 0;
-	buf_put_u8(b, SANDBOX_COVER);
-	buf_put_u32(b, taken);
-	for (size_t i = 0; i < n; i++) {
+static bool
+put_bare(struct buf *b, const struct placeholders *p, bool command)
+{
+	uint32_t bare = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		bare += is_bare(&p->all[i], command);
+	buf_put_u32(b, bare);
+	for (size_t i = 0; i < p->count; i++) {
 		const struct plan_mount m = { .kind = PLAN_READ,
-			.path = (char *)(uintptr_t)placeholders[i].path,
-			.seen = placeholders[i].seen };
+			.path = (char *)(uintptr_t)p->all[i].path,
+			.seen = p->all[i].seen };
 
-		if (placeholders[i].fd >= 0)
+		if (is_bare(&p->all[i], command))
 			put_mount(b, &m);
 	}
+	return bare > 0;
+}
+
+bool
+sandbox_cover_put(struct buf *b, const struct placeholders *p)
+{
+	buf_put_u8(b, SANDBOX_COVER);
+	return put_bare(b, p, false);
+}
+
+void
+sandbox_start_put(struct buf *b, const struct sandbox_command *c, uint8_t joins,
+    const struct placeholders *p)
+{
+	buf_put_u8(b, SANDBOX_START);
+	put_bare(b, p, true);
+	buf_put_u8(b, c->tty);
+	buf_put_u8(b, c->given);
+	buf_put_u32(b, c->resolver);
+	buf_put_u8(b, joins);
+	buf_put(b, c->cwd, strlen(c->cwd) + 1);
+	buf_put(b, c->instead, strlen(c->instead) + 1);
+	put_strings(b, c->candidates);
+	put_strings(b, (const char *const *)c->argv);
+	put_strings(b, (const char *const *)c->envp);
 }
 
 int
 sandbox_cover_get(struct buf_reader *r, struct plan *plan)
 {
 	*plan = (struct plan){ 0 };
-	return get_mounts(r, plan);
+	return get_mounts(r, plan) < 0 ? -EBADMSG : buf_end(r);
 }
 
 void

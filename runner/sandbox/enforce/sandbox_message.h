@@ -40,10 +40,11 @@ enum sandbox_message {
 	 * longer as it was built.
 	 */
 	SANDBOX_START = 2,
-	SANDBOX_COVER = 3, /* the placeholders that were taken, before the first
-			      process after a time without any */
+	SANDBOX_COVER = 3, /* the placeholders for a request of a file helper */
 	SANDBOX_CHECK = 4, /* no fields; answers like SANDBOX_START */
-	SANDBOX_FILES = 5, /* no fields; the helper's channel comes with it */
+	SANDBOX_FILES =
+	    5, /* no fields; the helper's channel comes with it, and
+		  then the lists of placeholders, if there are any */
 	/*
 	 * As many struct loopback_socket as the answer brings sockets.
 	 * -EOPNOTSUPP: the sandbox has no network namespace of its own.
@@ -122,10 +123,11 @@ struct sandbox_answer {
 
 void sandbox_build_put(
     struct buf *b, const struct sandbox_options *o, const struct plan *plan);
-void sandbox_start_put(
-    struct buf *b, const struct sandbox_command *c, uint8_t joins);
-void sandbox_cover_put(
-    struct buf *b, const struct placeholder *placeholders, size_t n);
+/* The command covers the placeholders that exist in a view of its own. */
+void sandbox_start_put(struct buf *b, const struct sandbox_command *c,
+    uint8_t joins, const struct placeholders *p);
+/* Returns false if there is nothing to cover. */
+bool sandbox_cover_put(struct buf *b, const struct placeholders *p);
 void sandbox_check_put(struct buf *b);
 void sandbox_files_put(struct buf *b);
 void sandbox_sockets_put(
@@ -141,9 +143,10 @@ int sandbox_build_get(
 
 /*
  * Decodes START after its type. Returns 0 or -EBADMSG. The message must outlive
- * *c. The caller calls sandbox_command_clear() in any case.
+ * *c. The caller calls sandbox_command_clear() and plan_clear() in any case.
  */
-int sandbox_start_get(struct buf_reader *r, struct sandbox_command *c);
+int sandbox_start_get(
+    struct buf_reader *r, struct sandbox_command *c, struct plan *cover);
 void sandbox_command_clear(struct sandbox_command *c);
 
 /*

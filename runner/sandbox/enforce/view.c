@@ -397,7 +397,7 @@ add_mount(struct view *v, const struct plan_mount *m)
 	view_step(v, "mounting %.200s", m->path);
 	if (is_given(v, m))
 		return 0;
-	if (m->seen.type == FS_LINK)
+	if (m->seen.type == FS_LINK && m->kind != PLAN_PIN)
 		return add_link(v, m);
 	target = view_point(v, m->path, directory, &own);
 	if (target < 0)
@@ -540,76 +540,71 @@ view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
  * mounted.
  */
 
-static bool
-is_same_file(int a, int b)
-{
-	struct stat one, other;
-
-	return fstat(a, &one) == 0 && fstat(b, &other) == 0 &&
-	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
-/*
- * A view without /dev has nothing empty to mount, so the placeholder is mounted
- * on itself, read-only.
- */
-static int
-cover_itself(int fd)
-{
-	struct statvfs fs;
-
-	if (fstatvfs(fd, &fs) < 0)
-		return -errno;
-	/*
-	 * Another session uses the placeholder too, so the placeholder is
-	 * already covered.
-	 */
-	if (fs.f_flag & ST_RDONLY)
-		return 0;
-	return mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
-}
-
 /*
  * Mounts something empty over a placeholder. The placeholder itself is never
- * shown: its mode and time can be forged, and what somebody puts into it later
- * must not be visible. A placeholder that is still covered is left as it is.
+ * shown, because what somebody puts into it later must not be visible. Whatever
+ * has its name by now is covered. A view without /dev has nothing empty to
+ * mount, so there the placeholder is mounted on itself, read-only.
  */
 static int
-cover(int root, const struct plan_mount *m)
+cover(int directory, const char *name, bool is_directory, int *tree)
 {
-	bool directory = m->seen.type == FS_DIRECTORY;
-	_cleanup_close_ int fd = mounts_open(root, m->path);
-	_cleanup_close_ int nothing = mounts_open(
-	    root, directory ? VIEW_EMPTY_DIRECTORY : VIEW_EMPTY_BLANK);
+	_cleanup_close_ int fd = -1;
 
-	/* A placeholder in the host's /dev: the view's /dev is another one. */
-	if (fd == -ENOENT && view_is_dev_grant(m))
-		return 0;
-	if (fd < 0)
-		return fd;
-	if (nothing < 0 && nothing != -ENOENT)
-		return nothing;
-	if (nothing >= 0 && is_same_file(fd, nothing))
-		return 0;
-	if (!view_is_same(fd, &m->seen))
-		return -ESTALE;
-	if (nothing < 0)
-		return cover_itself(fd);
-	return mounts_bind(nothing, fd, HARDENED | MOUNTS_READONLY);
+	*tree = open_tree(AT_FDCWD,
+	    is_directory ? VIEW_EMPTY_DIRECTORY : VIEW_EMPTY_BLANK,
+	    AT_SYMLINK_NOFOLLOW | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	if (*tree < 0 && errno == ENOENT) {
+		fd = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		return fd < 0 ? -errno
+			      : mounts_bind(fd, fd, HARDENED | MOUNTS_READONLY);
+	}
+	if (*tree < 0 ||
+	    move_mount(*tree, "", directory, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
 }
 
+/* Covers the next ones, which lie in one directory. Sets how many. */
+static int
+cover_some(const struct plan_mount *m, size_t most, size_t *n, char *step)
+{
+	size_t len = (size_t)(strrchr(m->path, '/') + 1 - m->path), ntrees = 0;
+	_cleanup_free_ char *parent = xstrndup(m->path, len);
+	_cleanup_close_ int directory = mounts_open(AT_FDCWD, parent);
+	int trees[16], err = directory < 0 ? directory : 0;
+
+	*n = 1;
+	if (directory == -ENOENT && view_is_dev_grant(m))
+		return 0;
+	for (*n = 0; *n < most && *n < nitems(trees) && err == 0; ++*n, m++) {
+		if (strncmp(m->path, parent, len) != 0 ||
+		    strchr(m->path + len, '/') != NULL)
+			break;
+		snprintf(step, VIEW_STEP_MAX, "covering %.200s", m->path);
+		err = cover(directory, m->path + len,
+		    m->seen.type == FS_DIRECTORY, &trees[ntrees]);
+		ntrees += trees[ntrees] >= 0;
+		/* The host's /dev has one, and the view's is another. */
+		if (err == -ENOENT && view_is_dev_grant(m))
+			err = 0;
+	}
+	mounts_close(trees, ntrees);
+	return err;
+}
+
+/* The working directory is "/". */
 int
 view_cover(const struct plan *placeholders, char *step)
 {
-	_cleanup_close_ int root = open("/", O_PATH | O_CLOEXEC);
-	int err = root < 0 ? -errno : 0;
+	size_t n = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < placeholders->count && err == 0; i++) {
-		snprintf(step, VIEW_STEP_MAX, "covering %.200s",
-		    placeholders->mounts[i].path);
-		err = cover(root, &placeholders->mounts[i]);
-	}
-	return tell_replaced(step, err);
+	for (size_t i = 0; i < placeholders->count && err == 0; i += n)
+		err = cover_some(&placeholders->mounts[i],
+		    placeholders->count - i, &n, step);
+	return tell_replaced(
+	    step, err == -ENOENT || err == -ENOTDIR ? -ESTALE : err);
 }
 
 /* Tells whether the path is a mount point, and of what the resolver saw. */
@@ -637,8 +632,8 @@ view_check(const struct plan *plan, char *step)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct plan_mount *m = &plan->mounts[i];
 
-		if (m->seen.type == FS_LINK || view_is_dev_grant(m) ||
-		    is_mounted(m))
+		if ((m->seen.type == FS_LINK && m->kind != PLAN_PIN) ||
+		    view_is_dev_grant(m) || is_mounted(m))
 			continue;
 		snprintf(step, VIEW_STEP_MAX, "%.200s was replaced", m->path);
 		return -ESTALE;

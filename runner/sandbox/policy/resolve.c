@@ -157,8 +157,9 @@ resolve_check_links(struct resolver *s, struct node *const *links,
 }
 
 /*
- * Checks only the paths that the client named. A match of a pattern describes
- * this moment only, and the operator's paths are denied where they lead now.
+ * Checks only the paths that the client named, but for protected names. A match
+ * of a pattern describes this moment only, and the operator's paths are denied
+ * where they lead now.
  */
 static int
 check_carve_outs(struct resolver *s)
@@ -169,7 +170,7 @@ check_carve_outs(struct resolver *s)
 		const struct record *r = &s->records[i];
 
 		if (!r->dropped && r->origin == ORIGIN_CLIENT &&
-		    r->access != SANDBOX_WRITE)
+		    r->access != SANDBOX_WRITE && !resolve_holds(s, r))
 			err = resolve_check_links(
 			    s, links_of(s, r), r->nlinks, r->base, r->rest);
 	}
@@ -223,11 +224,11 @@ resolve_claim(struct resolver *s)
 	claim_entries(s);
 	if (drop_grants(s))
 		claim_entries(s);
+	mark_named(s);
 	err = check_carve_outs(s);
 	if (err < 0)
 		return err;
 	claim_hidden(s);
-	mark_named(s);
 	mark_links(s);
 	return 0;
 }

@@ -167,6 +167,7 @@ struct resolve_request {
 	 */
 	const char *const *deny_read;
 	const char *const *hide;   /* the same syntax: PLAN_DENY_DIRECTORY */
+	const char *lists;	   /* of placeholders: always denied; or NULL */
 	unsigned nested_git_depth; /* 0: off */
 	bool no_scan; /* patterns give -EINPROGRESS, unless `known` is set */
 	const struct resolve_matches *known; /* NULL: a scan finds them */

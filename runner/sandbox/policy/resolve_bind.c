@@ -393,6 +393,9 @@ resolve_bind(struct resolver *s)
 		err = set_scratches(s);
 	if (err == 0)
 		err = bind_list(s, s->r->deny_read, ORIGIN_OPERATOR);
+	if (err == 0 && s->r->lists != NULL)
+		err = bind_absolute(
+		    s, s->r->lists, SANDBOX_DENY, ORIGIN_OPERATOR);
 	if (err == 0)
 		err = bind_list(s, s->r->hide, ORIGIN_HIDE);
 	return err;

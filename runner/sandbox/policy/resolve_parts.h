@@ -217,6 +217,10 @@ int resolve_check_links(struct resolver *s, struct node *const *links,
  */
 int resolve_protect(struct resolver *s);
 
+/* Tells whether the record is a protected name, and a link that is held there,
+ * so that it may be read-only. */
+bool resolve_holds(struct resolver *s, const struct record *r);
+
 /* --- path_glob.c -------------------------------------------------------- */
 
 /*

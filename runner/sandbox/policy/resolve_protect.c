@@ -180,11 +180,57 @@ protect_worktree(struct resolver *s, struct node *file)
 	return found > 0 ? protect_walked(s, &w) : found;
 }
 
+/*
+ * Holds a protected name that is a link as it is, with every link that follows,
+ * and protects what it leads to. Refuses the policy where a command could still
+ * write to that, and for a pointer, which git looks for beside the link.
+ */
+static int
+protect_link(struct resolver *s, struct node *link)
+{
+	_cleanup_free_ char *path = node_path(link);
+	struct walk w = tree_start(&s->tree);
+	int err;
+
+	w.at = link->parent;
+	err = tree_walk(&s->tree, &w, link->name);
+	for (size_t i = 0; i < w.nlinks; i++)
+		w.links[i]->pinned |= node_access(w.links[i]) == SANDBOX_WRITE;
+	if (err == -ELOOP) /* they lead to nothing, and stay so */
+		return 0;
+	if (err < 0)
+		return resolve_error(s, err, path, "");
+	if (w.state == WALK_MISSING) {
+		placeholder_node(s, w.at);
+		w.at->mask = PLAN_PLACEHOLDER_DIRECTORY;
+		return 0;
+	}
+	protect_node(w.at);
+	return node_access(w.at) == SANDBOX_WRITE ||
+		       (w.at->seen.type == FS_FILE &&
+			   strcmp(link->name, ".git") == 0)
+		   ? resolve_check_links(s, &link, 1, path, "")
+		   : 0;
+}
+
+bool
+resolve_holds(struct resolver *s, const struct record *r)
+{
+	const struct node *link =
+	    r->nlinks > 0 ? s->links[r->first_link] : NULL;
+	struct walk w = tree_start(&s->tree);
+
+	if (link == NULL || r->access != SANDBOX_READ ||
+	    !is_root(link->parent) || !is_name(s, link->name))
+		return false;
+	w.at = link->parent;
+	return tree_walk(&s->tree, &w, link->name) == 0 && w.at == r->at &&
+	       w.nlinks == r->nlinks;
+}
+
 static int
 protect_child(struct resolver *s, struct node *child)
 {
-	_cleanup_free_ char *path = node_path(child);
-
 	if (child->write_named)
 		return 0;
 	if (child->blocked) {
@@ -193,7 +239,7 @@ protect_child(struct resolver *s, struct node *child)
 	}
 	switch (child->seen.type) {
 	case FS_LINK:
-		return resolve_check_links(s, &child, 1, path, "");
+		return protect_link(s, child);
 	case FS_MISSING:
 		placeholder_node(s, child);
 		return 0;

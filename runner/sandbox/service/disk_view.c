@@ -31,52 +31,22 @@ is_dots(const char *name)
 	       (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/*
- * Tells whether the directory of st is empty. A directory that cannot be read
- * does not count as empty.
- */
-static bool
-is_empty(const char *path, const struct stat *st)
-{
-	int fd = open(
-	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-	struct stat now;
-	bool empty;
-
-	if (dir == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while ((errno = 0, e = readdir(dir)) != NULL)
-		if (!is_dots(e->d_name))
-			break;
-	empty = e == NULL && errno == 0 && fstat(fd, &now) == 0 &&
-		now.st_dev == st->st_dev && now.st_ino == st->st_ino;
-	closedir(dir);
-	return empty;
-}
-
 static int
 lookup(void *owner, const char *path, struct fs_node *node)
 {
-	bool missing;
 	struct stat st;
 
 	*node = (struct fs_node){ .type = FS_MISSING };
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
 	/*
-	 * A placeholder stands for a missing name. Anybody can forge its mode
-	 * and time, so a directory counts only while it is empty, and what is
-	 * put into it later is never visible (view_cover()). Device and inode
-	 * tell later whether it is still the one that was covered.
+	 * A placeholder stands for a missing name. What is put into it later is
+	 * never visible (view_cover()). Device and inode tell later whether it
+	 * is still the one that was covered.
 	 */
-	missing = placeholder_is(&st) &&
-		  (!S_ISDIR(st.st_mode) || is_empty(path, &st));
-	*node = (struct fs_node){ missing ? FS_MISSING : type_of(st.st_mode),
+	*node = (struct fs_node){ placeholder_is(AT_FDCWD, path, &st)
+				      ? FS_MISSING
+				      : type_of(st.st_mode),
 		st.st_dev, st.st_ino };
 	return 0;
 }

@@ -47,8 +47,8 @@ is_protected(const struct plan_mount *m)
 {
 	return (m->kind == PLAN_READ || m->kind == PLAN_DENY_DIRECTORY ||
 		   m->kind == PLAN_DENY_FILE || m->kind == PLAN_PIN) &&
-	       m->seen.type != FS_LINK && strcmp(m->path, "/") != 0 &&
-	       !path_lies_in(m->path, "/dev") &&
+	       (m->seen.type != FS_LINK || m->kind == PLAN_PIN) &&
+	       strcmp(m->path, "/") != 0 && !path_lies_in(m->path, "/dev") &&
 	       !path_lies_in(m->path, "/proc") &&
 	       !path_lies_in(m->path, "/sys");
 }

@@ -18,11 +18,6 @@
 #include "seqpacket.h"
 #include "view.h"
 
-static void sandbox_placeholders_init(struct sandbox *n);
-static void sandbox_placeholders_clear(struct sandbox *n);
-static bool sandbox_placeholders_match(
-    const struct sandbox *n, const struct plan *plan);
-
 /*
  * A sandbox answers in milliseconds. After this time it is stuck, perhaps on a
  * file system that does not respond.
@@ -88,7 +83,7 @@ sandbox_free(struct sandbox_pool *pool, struct sandbox *n)
 	reaper_remove(&n->watch);
 	close(n->fd);
 	sandbox_unwatch(n);
-	sandbox_placeholders_clear(n);
+	placeholders_clear(&n->placeholders);
 	plan_clear(&n->plan);
 	free(n);
 }
@@ -438,7 +433,7 @@ sandbox_start(struct sandbox *n, const struct sandbox_command *c,
 	if (c->given)
 		fds[nfds++] = given;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	sandbox_start_put(&b, c, joins);
+	sandbox_start_put(&b, c, joins, &n->placeholders);
 	err = sandbox_ask(n, &b, fds, nfds, a);
 	if (c->tty && err == 0)
 		*terminal = inside_terminal_take(handover[0]);
@@ -458,11 +453,12 @@ sandbox_is_stale(const struct sandbox *n)
 int
 sandbox_start_files(struct sandbox *n, int fd, struct sandbox_answer *a)
 {
+	const int fds[] = { fd, placeholders_lists() };
 	struct buf b;
 
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
 	sandbox_files_put(&b);
-	return sandbox_ask(n, &b, &fd, 1, a);
+	return sandbox_ask(n, &b, fds, fds[1] >= 0 ? 2 : 1, a);
 }
 
 int
@@ -576,21 +572,6 @@ sandbox_is_intact(struct sandbox *n)
 	return err == 0;
 }
 
-/*
- * Tells whether the sandbox can be used with its placeholders. If some were
- * replaced while nobody uses it, all are given up and made again.
- */
-static bool
-has_its_placeholders(struct sandbox *n, const struct plan *plan)
-{
-	if (sandbox_placeholders_match(n, plan))
-		return true;
-	if (n->users > 0)
-		return false;
-	sandbox_pool_unmask(n->pool, NULL);
-	return true;
-}
-
 /* Finds an intact sandbox for the plan. Others with this plan are retired. */
 static struct sandbox *
 find(struct sandbox_pool *pool, const struct plan *plan, bool check)
@@ -600,7 +581,7 @@ find(struct sandbox_pool *pool, const struct plan *plan, bool check)
 	TAILQ_FOREACH (n, &pool->sandboxes, link) {
 		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
 			continue;
-		if (has_its_placeholders(n, plan) &&
+		if (placeholders_match(&n->placeholders, plan) &&
 		    (!check || sandbox_is_intact(n)))
 			return n;
 		retire(n);
@@ -638,7 +619,7 @@ sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
 	}
 	n->plan = *plan;
 	*plan = (struct plan){ 0 };
-	sandbox_placeholders_init(n);
+	placeholders_init(&n->placeholders, &n->plan);
 	sandbox_pool_watch(pool);
 	sandbox_watch(n);
 	err = build(pool, n, landlock_only);
@@ -655,150 +636,55 @@ sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
 /* --- its placeholders --------------------------------------------------- */
 
 /*
- * The placeholders of a sandbox. They are made and covered before its first
- * process. They are given up a moment after the last user, so that successive
- * commands need not make them again.
+ * They are made and covered before the first process, and left with the last,
+ * so that nobody else sees them among his files for longer. What covers them in
+ * the view goes with them.
  */
-
-/*
- * Short, because programs without a policy see the placeholders among their
- * files.
- */
-#define LINGER_MS 100
-
-static void
-leave(struct sandbox *n)
-{
-	event_del(&n->linger);
-	for (size_t i = 0; i < n->nplaceholders; i++)
-		placeholder_leave(&n->placeholders[i]);
-	n->covered = false;
-}
-
-static void
-linger_cb(evutil_socket_t fd, short what, void *arg)
-{
-	leave(arg);
-}
-
-/* Lists the placeholders that the plan wants; none is made yet. */
-static void
-sandbox_placeholders_init(struct sandbox *n)
-{
-	const struct plan *plan = &n->plan;
-
-	event_assign(&n->linger, n->pool->base, -1, 0, linger_cb, n);
-	n->placeholders = xcalloc(plan->count, sizeof(*n->placeholders));
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct plan_mount *m = &plan->mounts[i];
-
-		if (plan_is_placeholder(m))
-			n->placeholders[n->nplaceholders++] =
-			    (struct placeholder){ .path = m->path,
-				    .directory =
-					m->kind == PLAN_PLACEHOLDER_DIRECTORY,
-				    .fd = -1 };
-	}
-}
-
-static void
-sandbox_placeholders_clear(struct sandbox *n)
-{
-	if (n->placeholders == NULL)
-		return;
-	leave(n);
-	free(n->placeholders);
-	n->placeholders = NULL;
-}
-
-/*
- * Both lists are in the order of the plan. A placeholder that this user could
- * not make does not exist and is skipped.
- */
-static bool
-sandbox_placeholders_match(const struct sandbox *n, const struct plan *plan)
-{
-	size_t next = 0;
-
-	for (size_t i = 0; n->covered && i < plan->count; i++) {
-		const struct fs_node *now = &plan->mounts[i].seen;
-		const struct placeholder *m;
-
-		if (!plan_is_placeholder(&plan->mounts[i]))
-			continue;
-		m = &n->placeholders[next++];
-		if (m->fd >= 0 && (now->device != m->seen.device ||
-				      now->inode != m->seen.inode))
-			return false;
-	}
-	return true;
-}
-
-static void
-note(struct sandbox *n)
-{
-	struct sandbox_pool *pool = n->pool;
-
-	if (n->noted || pool->note == NULL)
-		return;
-	pool->key = pool->note(pool->owner, n->placeholders, n->nplaceholders);
-	n->noted = true;
-}
 
 static int
-take_and_cover(struct sandbox *n)
+cover(struct sandbox *n)
 {
 	struct sandbox_answer a;
 	struct buf b;
-	int err = 0;
+	int err;
 
-	note(n);
-	for (size_t i = 0; i < n->nplaceholders && err == 0; i++) {
-		err = placeholder_take(&n->placeholders[i], n->pool->key);
-		if (err < 0)
-			log_error(
-			    err, "sandbox: making %s", n->placeholders[i].path);
-	}
-	if (err < 0)
-		return err;
 	buf_init(&b, SANDBOX_MESSAGE_MAX);
-	sandbox_cover_put(&b, n->placeholders, n->nplaceholders);
+	if (!sandbox_cover_put(&b, &n->placeholders)) {
+		buf_clear(&b);
+		return 0;
+	}
 	err = sandbox_ask(n, &b, NULL, 0, &a);
-	if (err < 0)
-		sandbox_log_error(err, a.step);
+	if (err == 0)
+		placeholders_covered(&n->placeholders);
+	else
+		failed(n->pool, err, a.step);
+	if (err < 0 && a.stale)
+		retire(n);
 	return err;
 }
 
 int
-sandbox_use(struct sandbox *n)
+sandbox_use(struct sandbox *n, enum sandbox_use use)
 {
-	int err = 0;
+	bool takes = use != SANDBOX_USE_READS && n->placeholders.count > 0 &&
+		     !n->placeholders.taken;
+	char step[SANDBOX_STEP_MAX];
+	int err = takes ? placeholders_take(&n->placeholders, step) : 0;
 
-	event_del(&n->linger);
-	if (n->nplaceholders > 0 && !n->covered)
-		err = take_and_cover(n);
-	if (err < 0) {
-		leave(n);
-		return err;
-	}
-	n->covered = n->nplaceholders > 0;
-	n->users++;
-	return 0;
+	if (err < 0)
+		failed(n->pool, err, step);
+	else if (use == SANDBOX_USE_MAKES)
+		err = cover(n);
+	if (err == 0)
+		n->users++;
+	else if (n->users == 0)
+		placeholders_leave(&n->placeholders);
+	return err;
 }
 
 void
 sandbox_release(struct sandbox *n)
 {
-	if (--n->users == 0 && n->covered)
-		loop_add_ms(&n->linger, LINGER_MS);
-}
-
-void
-sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n)
-{
-	struct sandbox *other;
-
-	TAILQ_FOREACH (other, &pool->sandboxes, link)
-		if (other != n && other->users == 0 && other->covered)
-			leave(other);
+	if (--n->users == 0)
+		placeholders_leave(&n->placeholders);
 }

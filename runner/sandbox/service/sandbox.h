@@ -7,7 +7,6 @@
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
-#include <event2/event_struct.h>
 #include <sys/types.h>
 
 #include "process_tree.h"
@@ -31,12 +30,8 @@ struct sandbox {
 	struct sandbox_pool *pool;
 	TAILQ_ENTRY(sandbox) link; /* sandbox_pool.sandboxes, last used first */
 	struct reaper_watch watch;
-	struct plan plan;		  /* owned */
-	struct placeholder *placeholders; /* owned */
-	size_t nplaceholders;
-	bool noted;	     /* the note() of the pool was called */
-	bool covered;	     /* its placeholders exist and are covered */
-	struct event linger; /* gives up placeholders after the last user */
+	struct plan plan; /* owned */
+	struct placeholders placeholders;
 	int fd;
 	/* owned: for each mount of the plan that of its directory, or not above
 	 * 0; NULL: none is watched */
@@ -69,13 +64,6 @@ struct sandbox_pool {
 	unsigned count;
 	/* Asks to end the file helper in a sandbox; false: still needed. */
 	bool (*give_up)(void *owner, const struct sandbox *n);
-	/*
-	 * Called before placeholders are made. Returns the key for their marks;
-	 * NULL: there is no list, so no key.
-	 */
-	const struct siphash_key *(*note)(
-	    void *owner, const struct placeholder *placeholders, size_t n);
-	const struct siphash_key *key;
 	/*
 	 * Called when a protected path has another file, which whoever is in
 	 * this sandbox can see. NULL: nothing is watched.
@@ -162,21 +150,21 @@ int sandbox_socket(struct sandbox *n, const struct loopback_socket *s, int *fd);
 int sandbox_sockets(
     struct sandbox *n, const struct loopback_socket *s, size_t count, int *fds);
 
-/*
- * sandbox_use() is called before a process or a request of a helper runs in the
- * sandbox. It makes and covers the placeholders if needed. Returns 0, or
- * -errno, and then nothing may run. sandbox_release() is called when everything
- * of that user has ended. Placeholders without users stay for a moment, for the
- * next one.
- */
-int sandbox_use(struct sandbox *n);
-void sandbox_release(struct sandbox *n);
+enum sandbox_use {
+	SANDBOX_USE_READS,  /* a request that makes no file */
+	SANDBOX_USE_MAKES,  /* one that may */
+	SANDBOX_USE_STARTS, /* a command: sandbox_start() covers */
+};
 
 /*
- * Gives up the unused placeholders of all sandboxes except `n` (NULL: of all),
- * because commands of other policies would see them on the disk.
+ * sandbox_use() is called before a process or a request of a helper runs in the
+ * sandbox. The placeholders are made and covered, if needed. Returns 0, or
+ * -errno with the failed step in the pool, and then nothing may run.
+ * sandbox_release() is called when everything of that user has ended; with the
+ * last user the placeholders go.
  */
-void sandbox_pool_unmask(struct sandbox_pool *pool, const struct sandbox *n);
+int sandbox_use(struct sandbox *n, enum sandbox_use use);
+void sandbox_release(struct sandbox *n);
 
 /* --- shared by sandbox.c and replaced.c --------------------------------- */
 

@@ -53,7 +53,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 	/* Nothing else can limit processor time. */
 	if (sb->controllers & CGROUP_COUNTS_CPU)
 		r->cpu_percent = l->cpu_percent;
-	r->open_files = sandboxes_open_files(l);
+	r->open_files = sb->pool.options.open_files;
 	r->file_bytes = l->file_bytes;
 	if (!sandbox->landlock_only && view_has_dev(&sandbox->plan))
 		r->shm_bytes = l->shm_bytes;

@@ -88,11 +88,11 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->controllers = host->controllers;
 	sb->told_landlock_only = false;
 	sb->single_user = host->parent_death_signal;
+	sb->lists = sb->single_user ? placeholders_path() : NULL;
 	sb->no_landlock = command_landlock_abi() == 0;
 	sandbox_pool_init(&sb->pool, host->base, host->userns, &later,
 	    host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
-	sb->pool.note = host->note;
 	sb->pool.on_replaced = host->on_replaced;
 	sandboxes_limit(sb, host, limits);
 }
@@ -193,6 +193,8 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 		.protected_names = c->protected_names,
 		.deny_read = c->deny_read,
 		.hide = c->hide,
+		/* Without a view nothing can be denied; `hide` does it. */
+		.lists = c->limits.landlock_only ? NULL : sb->lists,
 		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
 					? 0
 					: c->limits.nested_git_depth,
@@ -461,11 +463,6 @@ sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
 		return err;
 	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
 		log_warn(0, "refused: %s", error);
-	/*
-	 * A request may write where another policy has placeholders, so unused
-	 * placeholders are removed first.
-	 */
-	sandbox_pool_unmask(&sb->pool, *sandbox);
 	return err;
 }
 

@@ -22,6 +22,7 @@ struct sandboxes {
 	unsigned controllers; /* enum cgroup_controller: what groups limit */
 	bool told;	  /* the log already mentions a limit without a group */
 	bool single_user; /* execd is not root */
+	char *lists;	  /* placeholders_path(); where root keeps them, NULL */
 	bool plain;	  /* nothing is done without a policy */
 	bool told_landlock_only;
 	/*
@@ -54,9 +55,6 @@ struct sandbox_host {
 	char *const *homes; /* environment of the file helpers */
 	/* Asks to end the file helper in a sandbox; false: still needed. */
 	bool (*give_up)(void *owner, const struct sandbox *n);
-	const struct siphash_key *(*note)(void *owner,
-	    const struct placeholder *placeholders,
-	    size_t n); /* see sandbox_pool */
 	void (*on_replaced)(void *owner, const struct sandbox *n,
 	    const char *path); /* see sandbox_pool */
 	void *owner;
