@@ -134,8 +134,10 @@ serve_files(void)
 static int
 run_frames(const char *in, const char *out)
 {
-	struct event_base *base = make_event_base();
+	struct event_base *base;
 
+	placeholders_begin_alone();
+	base = make_event_base();
 	if (in != NULL)
 		host_linux_open_paths(base, in, out);
 	else

@@ -161,8 +161,9 @@ def test_output_that_waits_is_not_lost(spawn, directory):
         assert "gap" not in r and len(joined(r)) <= 100 << 10
         got, after = got + joined(r), r["nextSeq"] - 1
     assert read(c, "a")["gap"]["bytes"] > 0, "what was taken is gone, and that is told"
-    os.close(os.open(fifo, os.O_WRONLY))
+    go = os.open(fifo, os.O_RDWR)   # without waiting for the command, which may wait for the next read
     assert got + read_all(c, "a", after) == numbers(300000)
+    os.close(go)
     assert c.output("a") == b"" and c.exited("a")["exitCode"] == 7
 
 

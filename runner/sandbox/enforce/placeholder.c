@@ -41,6 +41,33 @@ placeholders_begin(bool in_view)
 	lstat(VIEW_EMPTY_BLANK, &cover_file);
 }
 
+void
+placeholders_begin_alone(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	bool given = state != NULL && state[0] == '/';
+	char path[PATH_MAX];
+	int fd;
+
+	if (!given && (home == NULL || home[0] != '/'))
+		return;
+	snprintf(path, sizeof(path), "%s%s/execd/placeholders/",
+	    given ? state : home, given ? "" : "/.local/state");
+	for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fd != PLACEHOLDERS_FD) {
+		dup3(fd, PLACEHOLDERS_FD, O_CLOEXEC);
+		close(fd);
+	}
+	placeholders_begin(false);
+}
+
 int
 placeholders_lists(void)
 {

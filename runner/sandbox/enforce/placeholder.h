@@ -53,6 +53,9 @@ struct placeholders {
  * sandbox.
  */
 void placeholders_begin(bool in_view);
+/* The same for a runner that no execd started: it opens the lists itself, where
+ * an ordinary user's execd has them. */
+void placeholders_begin_alone(void);
 
 /* Starts a process that removes what killed runners left. */
 void placeholders_clean(void);
