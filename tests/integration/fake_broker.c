@@ -4,6 +4,7 @@
  * does not speak its version; and with -DSEALS one that makes a list and fails
  * when it is to serve.
  */
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,14 +23,15 @@ seal(int channel)
 		struct control_seal seal;
 	} m = { { SPAWN_SEAL, SPAWN_VERSION },
 		{ .uid = getuid(), .gid = getgid() } };
+	struct pollfd answer = { .fd = channel, .events = POLLIN };
 	char byte;
 
 	/* The answers are READY and SEALED. */
-	if (read(channel, &byte, 1) < 0 ||
+	if (poll(&answer, 1, -1) < 0 || read(channel, &byte, 1) < 0 ||
 	    seqpacket_send(
 		channel, &m, sizeof(m.head) + sizeof(m.seal), NULL, 0) < 0)
 		return 1;
-	return read(channel, &byte, 1) < 0 ? 1 : 2;
+	return poll(&answer, 1, -1) < 0 || read(channel, &byte, 1) < 0 ? 1 : 2;
 }
 
 int

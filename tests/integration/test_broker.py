@@ -20,9 +20,9 @@ COUNT = "i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; [ $((i % 4)) -ne 0
 ALL = b"".join(b"%d\n" % i for i in range(1, 401)) + b"over\n"
 
 
-def text(user, directory, more="", audit=True):
+def text(user, directory, more="", audit=True, port=0):
     record = f"[audit]\nfile = {directory}/audit\n" if audit else ""
-    return (f"[listener main]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {user.pw_name}\n"
+    return (f"[listener main]\naddress = ws://127.0.0.1:{port}\n[identity a]\nuser = {user.pw_name}\n"
             f"token-sha256 = {digest('t')}\nsandbox-allow-unsandboxed = yes\n{record}{more}")
 
 

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 
@@ -157,8 +158,10 @@ def test_a_broker_that_root_does_not_speak_with(server, reexec):
 
 @pytest.mark.parametrize("content", ["no program", "fails", "seals and fails"])
 def test_a_broker_that_does_not_come_to_serve(server, content):
-    """The previous one is started, with its programs."""
-    s = server()
+    """The previous one is started, with its programs. A list without listeners closes those that were there."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    s = server(port=port)
     serves = os.stat(s.place / BROKER).st_ino
     s.install(BROKER, {"no program": b"#", "fails": pathlib.Path("/bin/false").read_bytes(),
                        "seals and fails": (BUILD / "tests/integration/fake_broker_sealed").read_bytes()}[content])
