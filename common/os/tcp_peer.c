@@ -190,7 +190,7 @@ tcp_peer_uid(int diag, int fd, uid_t *uid)
 {
 	union address here = { 0 }, there = { 0 };
 	socklen_t here_len = sizeof(here), there_len = sizeof(there);
-	struct inet_diag_msg its, own;
+	struct inet_diag_msg its = { 0 }, own = { 0 };
 	int err;
 
 	if (getsockname(fd, &here.any, &here_len) < 0 ||

@@ -188,7 +188,8 @@ shell_snapshot_take(const struct buf *output, const char *nonce,
 		return err;
 	state->fd = write_state(text, (size_t)(exports - 1 - text));
 	if (state->fd < 0) {
-		free(steal_pointer(&state->exports));
+		free(state->exports);
+		state->exports = NULL;
 		return steal_fd(&state->fd);
 	}
 	return 0;
@@ -197,7 +198,8 @@ shell_snapshot_take(const struct buf *output, const char *nonce,
 void
 shell_state_clear(struct shell_state *state)
 {
-	free(steal_pointer(&state->exports));
+	free(state->exports);
+	state->exports = NULL;
 	if (state->fd >= 0)
 		close(steal_fd(&state->fd));
 }

@@ -318,7 +318,7 @@ environment_restore(char *const *base, const struct env_policy *policy,
 
 	for (char *const *e = base; policy != NULL && *e != NULL; e++)
 		candidates++;
-	for (char *const *e = exports; exports != NULL && *e != NULL; e++)
+	for (char *const *e = exports; e != NULL && *e != NULL; e++)
 		candidates++;
 	v.all = xcalloc(candidates, sizeof(*v.all));
 	if (policy != NULL && policy->inherit != ENV_INHERIT_NONE)

@@ -339,10 +339,10 @@ static struct connection **
 all_connections(void)
 {
 	struct connection **all = xcalloc(connections.count, sizeof(*all));
-	struct connection **at = all;
+	struct connection *c, **at = all;
 
-	TABLE_FOREACH (*at++, &connections, node)
-		continue;
+	TABLE_FOREACH (c, &connections, node)
+		*at++ = c;
 	return all;
 }
 
