@@ -361,6 +361,8 @@ take_end(struct broker_process *b, int status)
 
 	if (!root.stopping)
 		hear_last_words(b);
+	if (!is_there(b))
+		b = &root.serving; /* the last word was its whole list */
 	hang_up(b);
 	*b = none;
 	if (root.stopping)

@@ -71,35 +71,31 @@ make_directories(char *path, size_t given, uid_t uid)
 	}
 	snprintf(fresh, sizeof(fresh), "%s.new", path);
 	if ((mkdir(fresh, 0700) == 0 || errno == EEXIST) &&
-	    (!root.is_root || lchown(fresh, uid, (gid_t)-1) == 0))
+	    lchown(fresh, uid, (gid_t)-1) == 0)
 		renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE);
 }
 
 /*
- * The lists of the user's placeholders (execd(8)) are in a directory of his.
- * Root's are where only those get that have a descriptor of it. It stays open
- * at PLACEHOLDERS_FD, which is free now; without it the runner says so.
+ * The lists of the user's placeholders (execd(8)) are in a directory of his,
+ * where only those get that have a descriptor of it. It stays open at
+ * PLACEHOLDERS_FD, which is free now; without it the runner says so. An
+ * ordinary user's runner opens them itself.
  */
 static void
 open_placeholder_lists(uid_t uid)
 {
-	const char *state =
-	    getenv(root.is_root ? "STATE_DIRECTORY" : "XDG_STATE_HOME");
-	const char *home = root.is_root ? "/var/lib" : getenv("HOME");
+	const char *state = getenv("STATE_DIRECTORY");
 	bool given = state != NULL && state[0] == '/';
-	char path[PATH_MAX], name[16] = "";
+	char path[PATH_MAX];
 	int fd;
 
-	if (!given && (home == NULL || home[0] != '/'))
+	if (!root.is_root)
 		return;
-	if (root.is_root)
-		snprintf(name, sizeof(name), "/%u", uid);
-	snprintf(path, sizeof(path), "%s%s%s/placeholders%s",
-	    given ? state : home, given || root.is_root ? "" : "/.local/state",
-	    given && root.is_root ? "" : "/execd", name);
+	snprintf(path, sizeof(path), "%s%s/placeholders/%u",
+	    given ? state : "/var/lib", given ? "" : "/execd", uid);
 	fd = open(path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0 && errno == ENOENT) {
-		make_directories(path, strlen(given ? state : home), uid);
+		make_directories(path, strlen(given ? state : "/var/lib"), uid);
 		fd = open(path, O_RDONLY | O_DIRECTORY);
 	}
 	if (fd >= 0 && fd != PLACEHOLDERS_FD)

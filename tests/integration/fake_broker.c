@@ -2,9 +2,11 @@
 /*
  * Brokers for tests: one of a later release, which begins, and root's execd
  * does not speak its version; and with -DSEALS one that makes a list and fails
- * when it is to serve.
+ * when it is to serve. The latter stops execd before it seals the list, if it
+ * may, so that execd sees the list and the end of its broker at once.
  */
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,12 +28,14 @@ seal(int channel)
 	struct pollfd answer = { .fd = channel, .events = POLLIN };
 	char byte;
 
-	/* The answers are READY and SEALED. */
-	if (poll(&answer, 1, -1) < 0 || read(channel, &byte, 1) < 0 ||
-	    seqpacket_send(
+	/* The answer is READY. */
+	if (poll(&answer, 1, -1) < 0 || read(channel, &byte, 1) < 0)
+		return 1;
+	kill(getppid(), SIGSTOP);
+	if (seqpacket_send(
 		channel, &m, sizeof(m.head) + sizeof(m.seal), NULL, 0) < 0)
 		return 1;
-	return poll(&answer, 1, -1) < 0 || read(channel, &byte, 1) < 0 ? 1 : 2;
+	return 2;
 }
 
 int
