@@ -189,6 +189,8 @@ main(int argc, char **argv)
 	if (o.pipe_in != NULL)
 		return run_frames(o.pipe_in, o.pipe_out);
 	placeholders_begin(false);
+	if (placeholders_lists() < 0)
+		placeholders_begin_alone();
 	placeholders_clean();
 	commands_run(make_event_base(), environ);
 }

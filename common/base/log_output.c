@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Writes lines to descriptor 2 without ever waiting for the reader of the log.
- * A line is written whole or not at all, because others write there, too.
+ * Others write there, too, so a line is written whole or not at all.
  *
  * Descriptor 2 is often shared with a shell or other programs. O_NONBLOCK
  * belongs to the open file description, not to the descriptor, so its flags
@@ -25,7 +25,8 @@
 static struct log_queue queue __attribute__((aligned(LOG_QUEUE_BYTES)));
 
 static bool is_socket;
-/* the pipe of our own, empty between two lines; -1: there is none */
+/* This process has a pipe of its own, which is empty between two lines. -1:
+ * there is none. */
 static int bounce[2] = { -1, -1 };
 static void (*wait_hook)(void);
 

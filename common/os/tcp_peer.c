@@ -10,7 +10,7 @@
 
 #include "base.h"
 
-/* What the kernel shows for a user without a number here. */
+/* The kernel shows this number for a user who has none in this namespace. */
 #define OVERFLOW_UID 65534
 
 union address {

@@ -384,7 +384,8 @@ redirected_cb(evutil_socket_t fd, short what, void *arg)
 			log_warn(errno, "a command's connection waits");
 		return;
 	}
-	/* Without an answer it is 0.0.0.0, which nobody may reach. */
+	/* If the kernel does not answer, the address stays 0.0.0.0, which
+	 * nobody may reach. */
 	getsockopt(client, IPPROTO_IP, ORIGINAL_DESTINATION, &meant, &len);
 	address = ntohl(meant.sin_addr.s_addr);
 	host = host_at(l, address);

@@ -3,7 +3,6 @@
 address, and nothing else. The hosts of these tests are in a network namespace of their own, with execd."""
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import socket
@@ -16,7 +15,7 @@ import pytest
 from conftest import BUILD, EXECD, ROOT, Server, as_user, children_named, digest, kill, need_sandbox, poll
 from landlock_only import numbered
 from test_network_lists import PYTHON, decisions, launch
-from test_network_names import HIDDEN, POLICY
+from test_network_names import HIDDEN, POLICY, end
 
 CLONE_NEWNET = 0x40000000
 # Public addresses, which these hosts have here: db.example, secret.example and execd's own machine; and a private one.
@@ -168,12 +167,6 @@ def start(c, pid, program, how, sandbox=HIDDEN, **more):
     m = c.start(pid, [PYTHON, "-c", PROGRAM + program], sandbox=sandbox, **how, **more)
     assert "result" in m, m
     return m["result"]
-
-
-def end(c, pid):
-    f = c.finished(pid)
-    assert f.code == 0, f.stdout + f.stderr
-    return [json.loads(line) for line in f.stdout.splitlines()], c.call("process/wait", {"processId": pid})
 
 
 def test_it_is_announced(place):

@@ -337,7 +337,7 @@ expect_user(int listening, uid_t uid, int verdict)
 	close(client);
 }
 
-/* What a lying front-end can send instead of the client's connection. */
+/* A lying front-end sends something else than the client's connection. */
 static void
 expect_lies(int listening)
 {

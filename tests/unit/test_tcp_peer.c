@@ -283,7 +283,7 @@ raise_loopback(void)
 	close(fd);
 }
 
-/* The same addresses as of a connection in the first namespace. */
+/* This connection has the addresses of one in the first namespace. */
 static void
 look_from_another_namespace(const struct server *s, uint16_t from)
 {

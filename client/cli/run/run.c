@@ -70,7 +70,7 @@ take_escape(char c)
 }
 
 /* "~." at the start of a line makes execctl leave, even if the connection is
- * dead. Returns true for that. Removes the escapes from data[]. */
+ * dead. The function returns true then. It removes all escapes from data[]. */
 static bool
 take_escapes(struct run *r, char *data, ssize_t *n)
 {

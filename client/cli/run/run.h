@@ -47,7 +47,7 @@ struct run {
 	struct timer deadline, giving_up, terminated, drained, repaint;
 	unsigned int writes; /* waiting for their answer */
 	bool in_ended, in_closed;
-	bool at_line_start, escaped; /* state of the escapes */
+	bool at_line_start, escaped; /* was the last key a `~'? */
 	struct screen screen;	     /* of the user's terminal */
 	unsigned int interrupts;
 	bool timed_out, denied;

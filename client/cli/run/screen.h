@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a command's output has changed on the user's terminal, so that execctl
- * can take it back when it leaves a command that runs. Pure.
+ * A command's output changes modes of the user's terminal. This file remembers
+ * them, so that execctl can reset them when it leaves the command. Pure.
  */
 #ifndef SCREEN_H
 #define SCREEN_H

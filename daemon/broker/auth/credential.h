@@ -30,9 +30,10 @@ struct credential_finding {
 
 /*
  * peer is the user that the kernel says the client is, or NULL if it is not
- * known. With `auth = peer-user` nothing else decides. Otherwise a bearer token
- * alone decides. Without one the client's certificate decides, then its user,
- * then what the listener says of clients without a credential.
+ * known. On a listener with `auth = peer-user` the user alone decides. On the
+ * others a bearer token alone decides. If there is none, the client's
+ * certificate decides, then its user, then what the listener says of clients
+ * without a credential.
  * If the client operates, which is to read /metrics, l->operators are let in,
  * else l->identities. VERDICT_RESUME is for a token that has only expired:
  * whether it has a session here is the caller's to find out. Fills in *found.

@@ -57,7 +57,7 @@ int inside_sockets_ruleset(const struct inside *in);
 int inside_prepare(const struct inside *in, const char **step);
 
 /*
- * Starts a command under covered placeholders. fds are the descriptors that
+ * Starts a command whose view covers the placeholders. fds are descriptors that
  * came with SANDBOX_START; the caller keeps them. Fills *a.
  */
 void inside_start(const struct inside *in, const struct sandbox_command *c,

@@ -461,7 +461,7 @@ make(const struct placeholder_place *pl, struct placeholder *m)
 	return err < 0 && err != -EEXIST ? err : see(pl, m);
 }
 
-/* Where others use the directory, what they made is there already. */
+/* Others may use the directory. Then their placeholders exist already. */
 static int
 find_missing(const struct placeholder_place *pl, bool fresh, struct buf *b)
 {

@@ -53,8 +53,8 @@ struct placeholders {
  * sandbox.
  */
 void placeholders_begin(bool in_view);
-/* The same for a runner that no execd started: it opens the lists itself, where
- * an ordinary user's execd has them. */
+/* The same for a runner that root did not start. It opens the lists below the
+ * home directory of its user. */
 void placeholders_begin_alone(void);
 
 /* Starts a process that removes what killed runners left. */

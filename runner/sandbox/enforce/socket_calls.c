@@ -464,15 +464,18 @@ carry_out(struct waiting *w, int (*act)(struct waiting *w))
 static void
 finish(struct waiting *w, int err, socket_calls_answer *answer)
 {
-	/* The descriptors that ran out are the proxy's. */
-	bool heard = answer(w->id, err == -EMFILE ? -ENOBUFS : err);
+	bool heard;
 
-	if (err == 0 || err == -EINPROGRESS)
-		call_signals_keep(&w->made, err, heard);
+	/* The command may close its socket as soon as it hears, and another one
+	 * here would keep the port. */
 	if (w->target >= 0)
 		close(w->target);
 	if (w->fd >= 0)
 		close(w->fd);
+	/* The descriptors that ran out are the proxy's. */
+	heard = answer(w->id, err == -EMFILE ? -ENOBUFS : err);
+	if (err == 0 || err == -EINPROGRESS)
+		call_signals_keep(&w->made, err, heard);
 	w->id = 0;
 }
 
