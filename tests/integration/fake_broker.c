@@ -2,8 +2,10 @@
 /*
  * Brokers for tests: one of a later release, which begins, and root's execd
  * does not speak its version; and with -DSEALS one that makes a list and fails
- * when it is to serve. The latter stops execd before it seals the list, if it
- * may, so that execd sees the list and the end of its broker at once.
+ * when it is to serve. The latter stops execd before it seals the list, so that
+ * execd sees the list and the end of its broker at once. It may stop root's
+ * execd, because a broker's program itself becomes another user, and this one
+ * does not.
  */
 #include <poll.h>
 #include <signal.h>
