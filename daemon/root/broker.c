@@ -342,7 +342,8 @@ reap_next(bool reload, int status)
 	plan_restart();
 }
 
-/* Its last messages may wait to be read after its end. */
+/* Its last messages may wait to be read after its end. They may lead to a
+ * signal to it, so it is still a zombie then. */
 static void
 hear_last_words(struct broker_process *b)
 {
@@ -355,12 +356,14 @@ hear_last_words(struct broker_process *b)
 
 /* Nothing is begun any more when everything ends. */
 static void
-take_end(struct broker_process *b, int status)
+take_end(struct broker_process *b, pid_t pid)
 {
 	bool reload = b->reload && is_there(&root.serving);
+	int status = 0;
 
 	if (!root.stopping)
 		hear_last_words(b);
+	waitpid(pid, &status, 0);
 	if (!is_there(b))
 		b = &root.serving; /* the last word was its whole list */
 	hang_up(b);
@@ -381,14 +384,13 @@ broker_reap(void)
 {
 	/* The next one may become the serving one meanwhile. */
 	const pid_t brokers[] = { root.serving.pid, root.next.pid };
-	int status;
+	siginfo_t info;
 
 	for (size_t i = 0; i < nitems(brokers); i++)
-		if (brokers[i] > 0 &&
-		    waitpid(brokers[i], &status, WNOHANG) == brokers[i])
+		if (brokers[i] > 0 && child_has_ended(brokers[i], &info))
 			take_end(brokers[i] == root.serving.pid ? &root.serving
 								: &root.next,
-			    status);
+			    brokers[i]);
 }
 
 /* --- liveness ----------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #define ROOT_H
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base.h"
@@ -125,6 +126,10 @@ void runners_kill_all(void);
 
 /* The broker has heard of the end. Returns 0 or -ENOENT. */
 int runners_forget(pid_t pid);
+
+/* Tells whether the child has ended. It stays a zombie: its pid is nobody
+ * else's until waitpid(2). */
+bool child_has_ended(pid_t pid, siginfo_t *info);
 
 /* Some runners may have ended. */
 void runners_look(void);

@@ -217,11 +217,11 @@ runners_clear(void)
 		forget(k);
 }
 
-static bool
-has_ended(const struct kept *k, siginfo_t *info)
+bool
+child_has_ended(pid_t pid, siginfo_t *info)
 {
 	info->si_pid = 0;
-	return waitid(P_PID, (id_t)k->pid, info, WEXITED | WNOHANG | WNOWAIT) ==
+	return waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | WNOWAIT) ==
 		   0 &&
 	       info->si_pid != 0;
 }
@@ -261,7 +261,7 @@ runners_tell_exits(void)
 	look = false;
 	for (k = TAILQ_FIRST(&runners); k != NULL && err == 0; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (k->told || !has_ended(k, &info))
+		if (k->told || !child_has_ended(k->pid, &info))
 			continue;
 		if (k->orphan)
 			forget(k);
