@@ -270,6 +270,28 @@ nothing(void *arg, int code, const char *message)
 {
 }
 
+/* The answers to a signal do not say whether there was still something to be
+ * killed. Nothing is read: the number is past all output. */
+static int
+check_running(struct execctl *ctl, const char *process)
+{
+	struct json_text params;
+	struct reply r;
+	int code = 0;
+
+	object_begin(&params);
+	json_key_string(&params.w, "processId", process, strlen(process));
+	json_key_u64(&params.w, "afterSeq", INT64_MAX);
+	call(ctl, "process/read", &params, EXECD_REPEAT, &r);
+	if (r.code != 0)
+		code = call_failed(ctl, &r, "kill");
+	else if (execd_json_bool(json_get(r.result, "exited"), false))
+		code = execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "the command has ended already; `execctl wait' tells how");
+	reply_clear(&r);
+	return code;
+}
+
 /* Sends the signal over a connection of its own. */
 static int
 kill_remote(struct execctl *ctl, struct record *record, const char *name)
@@ -282,6 +304,8 @@ kill_remote(struct execctl *ctl, struct record *record, const char *name)
 	if (code == 0 && record->process == NULL)
 		code =
 		    session_newest_process(ctl, &record->process, &record->tty);
+	if (code == 0)
+		code = check_running(ctl, record->process);
 	if (code != 0)
 		return code;
 	p = execd_process_attach(ctl->client, record->process, &none, NULL);

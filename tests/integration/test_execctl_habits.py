@@ -21,6 +21,8 @@ def ctl(server, directory):
     (["run", "echo a | cat"], "echo a | cat: not found in the PATH of the session; a line for a shell is run by: sh -c 'LINE'"),
     (["run", "ls /"], "ls /: not found; a line for a shell is run by: sh -c 'LINE'"),
     (["run", "nosuch", "a|b"], "nosuch: not found in the PATH of the session\n"),
+    (["shell", "ls"], "shell takes no `ls'; a command is run by: execctl run -t COMMAND\nusage: execctl [options] shell [options]\n"),
+    (["ps", "x"], "ps takes no `x'\nusage: "),
     (["kill", "-99", "x"], "--signal: there is no signal `99'"),
     (["kill", "-FOO", "x"], "--signal: there is no signal `FOO'"),
 ])
@@ -44,6 +46,13 @@ def test_kill(ctl, name, status):
     session = ctl.ok("run", "-d", "--keep", "none", "sleep", "1000").decode().strip()
     ctl.ok("kill", name, session)
     assert ctl("wait", session).code == status
+
+
+def test_kill_of_what_has_ended(ctl):
+    session = ctl.ok("run", "-d", "true").decode().strip()
+    ctl.ok("wait", session)
+    r = ctl("kill", session)
+    assert r.code == 125 and "the command has ended already" in r.err, r
 
 
 @pytest.mark.parametrize("letters", ["-a", "-R", "-rp"])

@@ -121,8 +121,14 @@ check_arguments(const struct parsed *p)
 	if (p->narguments >= c->min_arguments &&
 	    (c->max_arguments < 0 || p->narguments <= c->max_arguments))
 		return 0;
-	fprintf(stderr, "usage: execctl [options] %s [options] %s\n", c->name,
-	    c->arguments);
+	if (c->max_arguments >= 0 && p->narguments > c->max_arguments)
+		fprintf(stderr, "execctl: %s takes no `%s'%s\n", c->name,
+		    p->arguments[c->max_arguments],
+		    strcmp(c->name, "shell") == 0
+			? "; a command is run by: execctl run -t COMMAND"
+			: "");
+	fprintf(stderr, "usage: execctl [options] %s [options]%s%s\n", c->name,
+	    c->arguments[0] != '\0' ? " " : "", c->arguments);
 	return EXIT_CTL_USAGE;
 }
 

@@ -459,10 +459,10 @@ tell_end(struct run *r, const struct execd_exit *how)
 	    execd_json_get(how->details, "limit") == NULL;
 
 	if (how->sandbox_denied)
-		execctl_say("the sandbox%s%s denied something that the command "
-			    "tried",
-		    r->profile ? ", profile " : "",
-		    r->profile ? r->profile : "");
+		execctl_say("the sandbox%s%s%s denied something that the "
+			    "command tried",
+		    r->profile ? " (profile " : "",
+		    r->profile ? r->profile : "", r->profile ? ")" : "");
 	tell_denied_hosts(how->details);
 	if (oom)
 		execctl_say("the command was killed: out of memory");
