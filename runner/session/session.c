@@ -125,12 +125,19 @@ bool
 session_redirects(struct session *s)
 {
 	struct control_redirects r;
+	int possible;
 
 	if (s->redirect_try < 0)
 		return s->config.redirects == CAN;
-	r.possible = redirect_is_possible(steal_fd(&s->redirect_try));
-	s->config.redirects = r.possible ? CAN : CAN_NOT;
-	s->report(RUNNER_EVENT_REDIRECTS, &r);
+	possible =
+	    redirect_is_possible(steal_fd(&s->redirect_try), REDIRECT_TRY_MS);
+	s->config.redirects = possible > 0 ? CAN : CAN_NOT;
+	r.possible = possible > 0;
+	/* A host that is busy now may answer the next session. */
+	if (possible < 0)
+		log_warn(possible, "whether transparent TCP is possible here");
+	else
+		s->report(RUNNER_EVENT_REDIRECTS, &r);
 	return r.possible;
 }
 

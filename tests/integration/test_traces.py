@@ -3,6 +3,7 @@
 
 tests/codex/record_traces.py recorded them, so neither npm nor a CLI is needed here.
 """
+import itertools
 import json
 import pathlib
 import sys
@@ -16,12 +17,18 @@ VERSIONS = sorted(p.stem for p in TRACES.glob("*.json"))
 
 
 @pytest.fixture
-def places(user, directory):
-    for name, text in {"AGENTS.md": "Be brief.\n", "edited.txt": "old\n"}.items():
-        (directory / name).write_text(text)
-        (directory / name).chmod(0o666)
-    (directory / ".git").mkdir()
-    return Places(DIR=directory, CLIENT=directory / "client", HOME=pathlib.Path(user.pw_dir))
+def place(user, directory):
+    """Makes the workspace of a session: place(name)."""
+    def make(name="w"):
+        at = directory / name
+        (at / ".git").mkdir(parents=True)
+        at.chmod(0o777)
+        for name, text in {"AGENTS.md": "Be brief.\n", "edited.txt": "old\n"}.items():
+            (at / name).write_text(text)
+            (at / name).chmod(0o666)
+        return Places(DIR=at, CLIENT=at / "client", HOME=pathlib.Path(user.pw_dir))
+
+    return make
 
 
 def about(message):
@@ -59,17 +66,31 @@ def test_versions_are_there():
     assert VERSIONS == sorted(eval(driver.split("\nVERSIONS = ")[1].split("\n")[0]))
 
 
-@pytest.mark.parametrize("session", ["bypass", "workspace-write"])
-@pytest.mark.parametrize("version", VERSIONS)
-def test_replay(server, places, version, session):
+def steps(server, places, version, session):
+    """Replays it, and stops behind each frame."""
     frames = json.loads((TRACES / f"{version}.json").read_text())[session]
-    client, requests, wrong = server.connect(), {}, []
+    client, requests = server.connect(), {}
     for frame in frames:
         if "client" in frame:
             request = frame["client"]
             requests[request.get("id")] = request
             client.send(places.fill(request))
-        elif found := missed(frame, wait_for(client, frame), requests):
-            wrong.append((requests.get(frame.get("id")), found))
-    assert not wrong
+        else:
+            assert not missed(frame, wait_for(client, frame), requests), requests.get(frame.get("id"))
+        yield
     assert len([f for f in frames if f.get("client", {}).get("method") == "process/start"]) == 2
+
+
+@pytest.mark.parametrize("session", ["bypass", "workspace-write"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_replay(server, place, version, session):
+    for _ in steps(server, place(), version, session):
+        pass
+
+
+def test_all_versions_at_once(server, place):
+    """Frame by frame in turn, each in a workspace of its own."""
+    everyone = [steps(server, place(f"{version}-{session}"), version, session)
+                for version in VERSIONS for session in ("bypass", "workspace-write")]
+    for _ in itertools.zip_longest(*everyone):
+        pass

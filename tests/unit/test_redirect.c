@@ -97,6 +97,13 @@ check_ways(void)
 	assert_int_equal(
 	    goes(socket(AF_INET, SOCK_STREAM, 0), "93.184.216.34", 443),
 	    ECONNREFUSED);
+	/* A source of the loopback leads nowhere else, and is told at once. */
+	assert_int_equal(
+	    goes(bound(SOCK_STREAM, "127.0.0.1", 0), "93.184.216.34", 443),
+	    EACCES);
+	assert_int_equal(
+	    goes(bound(SOCK_STREAM, "127.0.0.1", 0), "198.18.5.7", 22),
+	    ECONNREFUSED);
 	/* The listener itself, and what is its own. */
 	assert_int_equal(
 	    goes(socket(AF_INET, SOCK_STREAM, 0), "198.18.5.1", REDIRECT_PORT),
@@ -158,7 +165,20 @@ test_ways(void **state)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
 		skip();
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	assert_true(redirect_is_possible(redirect_try(-1)));
+	assert_int_equal(redirect_is_possible(redirect_try(-1), 10000), 1);
+}
+
+/* A kernel that has not answered yet has not said no. */
+static void
+test_no_answer_yet(void **state)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(redirect_is_possible(ends[0], 0), -ETIMEDOUT);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[1]);
+	assert_int_equal(redirect_is_possible(ends[0], 10000), 0);
 }
 
 int
@@ -166,6 +186,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_no_answer_yet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

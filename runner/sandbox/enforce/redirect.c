@@ -302,6 +302,11 @@ put_exceptions(struct buf *b)
 	lies_in(b, DESTINATION_OFFSET, INADDR_LOOPBACK & IN_CLASSA_NET, 8);
 	leave_alone(b);
 	close_rule(b, &r);
+	/* Its answers would be dropped. So it meets no listener, at once. */
+	r = open_rule(b, "filter", 0);
+	lies_in(b, SOURCE_OFFSET, INADDR_LOOPBACK & IN_CLASSA_NET, 8);
+	leave_alone(b);
+	close_rule(b, &r);
 }
 
 /* The last message asks for an acknowledgement. If an earlier one fails, the
@@ -371,14 +376,14 @@ make_route(void)
 	return ask(NETLINK_ROUTE, &b);
 }
 
-/* Everything but TCP keeps the routes that refuse it. */
 static int
-route_tcp(void)
+add_rule(uint8_t action, uint32_t priority, unsigned char bits)
 {
-	const struct fib_rule_hdr rule = {
-		.family = AF_INET, .table = TCP_TABLE, .action = FR_ACT_TO_TBL
-	};
-	const uint32_t priority = TCP_RULE;
+	const struct fib_rule_hdr rule = { .family = AF_INET,
+		.src_len = bits,
+		.table = TCP_TABLE,
+		.action = action };
+	const uint32_t loopback = htonl(INADDR_LOOPBACK & IN_CLASSA_NET);
 	const uint8_t tcp = IPPROTO_TCP;
 	struct buf b;
 	size_t at;
@@ -387,9 +392,20 @@ route_tcp(void)
 	at = begin(&b, RTM_NEWRULE, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
 	buf_put(&b, &rule, sizeof(rule));
 	put(&b, FRA_PRIORITY, &priority, sizeof(priority));
+	put(&b, FRA_SRC, &loopback, sizeof(loopback));
 	put(&b, FRA_IP_PROTO, &tcp, sizeof(tcp));
 	end(&b, at);
 	return ask(NETLINK_ROUTE, &b);
+}
+
+/* Everything but TCP keeps the routes that refuse it. So does TCP from
+ * 127.0.0.0/8: the kernel would drop it where it arrives, and tell nobody. */
+static int
+route_tcp(void)
+{
+	int err = add_rule(FR_ACT_PROHIBIT, TCP_RULE - 1, 8);
+
+	return err < 0 ? err : add_rule(FR_ACT_TO_TBL, TCP_RULE, 0);
 }
 
 int
@@ -432,15 +448,15 @@ redirect_try(int userns)
 	return -EAGAIN;
 }
 
-bool
-redirect_is_possible(int fd)
+int
+redirect_is_possible(int fd, int timeout_ms)
 {
 	struct pollfd answer = { .fd = fd, .events = POLLIN };
-	bool possible;
+	int result = -ETIMEDOUT;
 	char byte;
 
-	possible =
-	    poll(&answer, 1, REDIRECT_TRY_MS) == 1 && read(fd, &byte, 1) == 1;
+	if (poll(&answer, 1, timeout_ms) == 1)
+		result = read(fd, &byte, 1) == 1;
 	close(fd);
-	return possible;
+	return result;
 }

@@ -16,8 +16,6 @@
 #ifndef REDIRECT_H
 #define REDIRECT_H
 
-#include <stdbool.h>
-
 /* The port of the listener, on the first address of a block. No command may
  * bind one below 1024. */
 #define REDIRECT_PORT	    1
@@ -38,9 +36,11 @@ int redirect_prepare(void);
  */
 int redirect_try(int userns);
 
-/* Waits for what that child found out, and closes the descriptor. A kernel that
- * takes longer than REDIRECT_TRY_MS cannot. */
+/*
+ * Waits for what that child found out, for at most so many milliseconds, and
+ * closes the descriptor. Returns 1 or 0, or -ETIMEDOUT: nobody knows.
+ */
 #define REDIRECT_TRY_MS 2000
-bool redirect_is_possible(int fd);
+int redirect_is_possible(int fd, int timeout_ms);
 
 #endif
