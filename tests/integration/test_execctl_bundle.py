@@ -473,7 +473,7 @@ def test_where_no_stream_is_possible(configured, directory, user, here, there, w
         (bin / name).symlink_to(f"/usr/bin/{name}")
     deadline = "command-deadline = 200ms\n" if why == "too slow" else ""
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
-                   f"[identity any]\nuser = {user.pw_name}\n{deadline}", env={**os.environ, "PATH": str(bin)})
+                   f"[identity any]\nuser = {user.pw_name}\nenvironment = PATH={bin}\n{deadline}")
     ctl = Execctl(directory, s.url)
     make_many(here / "tree")
     r = ctl("--verbose", "cp", "-r", here / "tree", f":{there}")
@@ -512,4 +512,5 @@ def test_under_a_profile(configured, directory, user, here, there, sandboxes):
     outside = pathlib.Path(user.pw_dir)
     r = ctl("cp", "-r", "-s", "workspace-write", "-C", there, here / "tree", f":{outside}/execd-test-outside")
     assert r.code == 125 and not (outside / "execd-test-outside").exists(), r
-    assert json.loads(ctl("--json", "cp", "-r", "-s", "read-only", "-C", there, here / "tree", f":{there}/x").out)["files"] == 0
+    *errors, all_ = map(json.loads, ctl("--json", "cp", "-r", "-s", "read-only", "-C", there, here / "tree", f":{there}/x").out.splitlines())
+    assert all_["files"] == 0 and len(errors) == all_["failed"] and "Read-only file system" in errors[0]["error"]

@@ -7,6 +7,7 @@
 #include "audit_log.h"
 #include "base.h"
 #include "conf_value.h"
+#include "login_path.h"
 #include "spawn_client.h"
 
 #define GROUPS_MAX 65536
@@ -57,26 +58,30 @@ is_replaced(const struct identity *id, const char *entry)
 }
 
 /* Makes the environment. A session of root's execd gets only the variables
- * above, any other gets all of execd's environment. The operator's variables
- * are added. */
+ * above and the PATH of a login, any other gets all of execd's environment. The
+ * operator's variables are added. */
 static void
 make_environment(struct identity *id, bool another)
 {
+	_cleanup_free_ char *path = another ? login_path("/etc") : NULL;
 	size_t n = 0, count = 0;
 	char **env;
 
 	while (environ[count] != NULL)
 		count++;
-	env = xcalloc(count + id->environment.count + 5, sizeof(char *));
+	env = xcalloc(count + id->environment.count + 6, sizeof(char *));
 	if (another) {
 		env[n++] = xasprintf("HOME=%s", id->home);
 		env[n++] = xasprintf("USER=%s", id->user_name);
 		env[n++] = xasprintf("LOGNAME=%s", id->user_name);
 		env[n++] = xasprintf("SHELL=%s", id->shell);
 	}
+	if (path != NULL && !is_replaced(id, "PATH="))
+		env[n++] = xasprintf("PATH=%s", path);
 	for (size_t i = 0; i < count; i++)
 		if (is_kept(environ[i], another) &&
-		    !is_replaced(id, environ[i]))
+		    !is_replaced(id, environ[i]) &&
+		    !(path != NULL && is_named(environ[i], "PATH")))
 			env[n++] = xstrdup(environ[i]);
 	for (size_t i = 0; i < id->environment.count; i++)
 		env[n++] = xstrdup(id->environment.items[i]);
