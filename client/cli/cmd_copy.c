@@ -277,8 +277,12 @@ copy_all(struct copy *c)
 }
 
 static void
-print_summary(const struct copy *c)
+print_summary(struct copy *c)
 {
+	const struct parsed *p = c->ctl->parsed;
+
+	copy_show_end(
+	    c, p->arguments[p->narguments == 2 ? 0 : p->narguments - 1]);
 	if (c->ctl->json) {
 		printf("{\"files\":%" PRIu64 ",\"bytes\":%" PRIu64
 		       ",\"failed\":%u,\"skipped\":%u",
@@ -314,9 +318,11 @@ cmd_cp(struct execctl *ctl)
 		return code;
 	code = copy_all(&c);
 	if (c.signal != 0) {
-		execctl_say(copy_give_up(&c)
-				? "interrupted; incomplete files were removed"
-				: "interrupted");
+		execctl_fail(ctl, 128 + c.signal,
+		    copy_give_up(&c)
+			? "interrupted; incomplete files were removed"
+			: "interrupted");
+		fflush(stdout);
 		/* Exits at once: callbacks for abandoned files must not run any
 		 * more. */
 		_exit(128 + c.signal);

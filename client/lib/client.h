@@ -186,6 +186,9 @@ bool wire_pending(const struct execd_client *c);
  * -EBADMSG means that the peer is not an exec-server. */
 int wire_flush(struct execd_client *c);
 int wire_read(struct execd_client *c);
+/* Adds to the error what a program wrote that has not begun with the protocol
+ * and has not ended its line, such as a question for a password. */
+void wire_add_said(struct execd_client *c);
 
 /* client.c */
 void calls_answer(struct execd_client *c, const struct rpc_message *m,

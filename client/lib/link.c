@@ -708,6 +708,7 @@ step_timed_out(struct execd_client *c)
 		    c->link == LINK_INITIALIZE
 			? c->options.initialize_timeout_ms
 			: c->options.connect_timeout_ms);
+	wire_add_said(c);
 	link_failed(c, attached && c->state == EXECD_CONNECTING
 			   ? EXECD_FAILURE_ATTACHED
 			   : EXECD_FAILURE_UNREACHABLE);

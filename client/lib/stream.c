@@ -113,28 +113,38 @@ expect_host(SSL *ssl, const char *host)
 	       SSL_set1_host(ssl, host) == 1;
 }
 
-/* Nobody whom this machine trusts has signed it. */
-static bool
-is_unknown(long verdict)
+/* Returns what the user can do about it, or what OpenSSL leaves out. The caller
+ * owns it. */
+static char *
+what_to_know(long verdict, const char *host)
 {
-	return verdict == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
-	       verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
-	       verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
-	       verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+	switch (verdict) {
+	/* Nobody whom this machine trusts has signed it. */
+	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+		return xstrdup(
+		    "; --ca names a file with a certificate to trust");
+	case X509_V_ERR_HOSTNAME_MISMATCH:
+	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+		return xasprintf("; it is not for %s", host);
+	default:
+		return xstrdup("");
+	}
 }
 
 static int
-handshake_error(struct stream *s, int reason, char **error)
+handshake_error(struct stream *s, const char *host, int reason, char **error)
 {
 	long verdict = SSL_get_verify_result(s->tls);
 	int saved = errno;
 
 	if (verdict != X509_V_OK) {
+		_cleanup_free_ char *more = what_to_know(verdict, host);
+
 		*error = xasprintf("the server's certificate is refused: %s%s",
-		    X509_verify_cert_error_string(verdict),
-		    is_unknown(verdict)
-			? "; --ca names a file with a certificate to trust"
-			: "");
+		    X509_verify_cert_error_string(verdict), more);
 		ERR_clear_error();
 		return -EACCES;
 	}
@@ -171,7 +181,7 @@ stream_handshake(struct stream *s, const struct endpoint *e,
 		return 0;
 	reason = SSL_get_error(s->tls, n);
 	if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
-		return handshake_error(s, reason, error);
+		return handshake_error(s, e->host, reason, error);
 	s->tls_wants = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
 	return -EAGAIN;
 }

@@ -119,8 +119,6 @@ refuse_message(struct execd_client *c, const char *detail)
 	return -EBADMSG;
 }
 
-/* The error shows the text. A shell or ssh(1) on the way to the server may have
- * written it. */
 static int
 refuse_text(
     struct execd_client *c, const char *detail, const char *text, size_t len)
@@ -131,6 +129,27 @@ refuse_text(
 	    (int)(len < SHOWN_MAX ? len : SHOWN_MAX), text,
 	    len > SHOWN_MAX ? "..." : "");
 	return refuse_message(c, shown);
+}
+
+/* A program that has not begun with the protocol may be a shell or ssh(1) on
+ * the way, which has a banner or asks for a password. */
+static bool
+has_not_begun(const struct execd_client *c)
+{
+	return is_lines(c) && c->link == LINK_INITIALIZE;
+}
+
+void
+wire_add_said(struct execd_client *c)
+{
+	_cleanup_free_ char *error = c->error ? xstrdup(c->error) : NULL;
+	size_t n = c->in.len;
+
+	if (!has_not_begun(c) || n == 0 || error == NULL)
+		return;
+	client_set_error(c, "%s; the program said: %.*s%s", error,
+	    (int)(n < SHOWN_MAX ? n : SHOWN_MAX), c->in.data,
+	    n > SHOWN_MAX ? "..." : "");
 }
 
 /* A server whose client answers nothing learns that there is nobody to ask, and
@@ -183,7 +202,12 @@ take_message(struct execd_client *c, const char *text, size_t len)
 	struct rpc_message m;
 	int err = rpc_parse(&m, text, len);
 
-	if (err < 0)
+	if (err < 0 && has_not_begun(c)) {
+		client_set_error(
+		    c, "%s: this is not the protocol", c->options.url);
+		wire_add_said(c);
+		err = -EBADMSG;
+	} else if (err < 0)
 		err = refuse_text(c, m.doc.error, text, len);
 	else if (m.kind == RPC_KIND_REQUEST)
 		take_request(c, &m);
@@ -326,6 +350,7 @@ wire_read(struct execd_client *c)
 			    n < 0	  ? stream_strerror((int)n)
 			    : is_lines(c) ? "the command ended"
 					  : "the connection was closed");
+			wire_add_said(c);
 			return n == 0 ? -ECONNRESET : (int)n;
 		}
 		link_heard(c);

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: ISC
 """What people type who know ssh, docker, cp and kill: it works, or the message says what is meant."""
+import json
 import os
+import pathlib
+import random
+import re
+import socket
+import subprocess
 
 import pytest
-from execctl import Execctl
+from conftest import EXECD, ROOT, as_user
+from execctl import EXECCTL, Execctl, Proxy, make_authority, server_context
 from test_execctl_tty import start_shell, terminal, tmux  # noqa: F401
 
 
@@ -14,7 +21,10 @@ def ctl(server, directory):
 
 @pytest.mark.parametrize("args, words", [
     (["runn", "ls"], "there is no command `runn'; is `run' meant?"),
-    (["forward", "1:2"], "there is no command `forward'\n"),
+    (["forward", "1:2"], "there is no command `forward'; is `run -L' meant?"),
+    (["exec", "-it", "ls"], "there is no command `exec'; is `run' meant?"),
+    (["scp", "a", ":b"], "there is no command `scp'; is `cp' meant?"),
+    (["xyzzy"], "there is no command `xyzzy'\n"),
     (["run", "--cdw", "/", "ls"], "Is --cwd meant?"),
     (["run", "--xyzzy", "ls"], "unrecognized option '--xyzzy'\nTry"),
     (["run", "-e", "A=1", "env"], "there is no environment `A=1'; -E sets a variable of the command"),
@@ -106,3 +116,148 @@ def test_the_screen_is_left(ctl, terminal):  # noqa: F811
     os.write(t.master, b"~.")
     t.wait(b"\x1b[?1049l\x1b[?25h")
     assert t.ended() == 254
+
+
+def test_cp_says_what_it_copies(ctl, directory):
+    """Each file, also of those that go as one stream, and each link."""
+    (directory / "from").mkdir()
+    for i in range(40):
+        (directory / f"from/f{i}").write_text("x")
+    (directory / "from/l").symlink_to("f1")
+    (directory / "from/d").symlink_to("nowhere")
+    r = ctl("cp", "-rv", directory / "from", f":{directory}/to")
+    assert r.code == 0 and all(re.search(f"{directory}/from/f{i} -> :{directory}/to/f{i}\\n", r.err) for i in range(40)), r
+    assert f":{directory}/to/d (a link)" in r.err or f"from/d -> :{directory}/to/d" in r.err, r
+    r = ctl("cp", "-v", f":{directory}/to/f1", directory / "back")
+    assert f"execctl: :{directory}/to/f1 -> {directory}/back\n" in r.err, r
+
+
+def test_the_errors_of_cp_as_json(ctl, directory):
+    r = ctl("--json", "cp", "/nonexistent/a", directory, f":{directory}")
+    *errors, sum_ = [json.loads(line) for line in r.out.splitlines()]
+    assert r.code == 125 and [e["exitCode"] for e in errors] == [125, 125]
+    assert [e["error"] for e in errors] == ["/nonexistent/a: No such file or directory",
+                                            f"{directory}: skipped: it is a directory; -r copies directories"]
+    assert sum_ == {"files": 0, "bytes": 0, "failed": 1, "skipped": 1}
+
+
+
+def test_cp_leaves_a_line(ctl, directory, terminal):  # noqa: F811
+    """First the progress, with what is left; in the end one line. A name does not control the terminal."""
+    (directory / "a\x07b").write_bytes(b"x" * (3 << 20))
+    t = terminal(ctl, "cp", directory / "a\x07b", f":{directory}/to")
+    t.wait(b"\n")
+    assert t.ended() == 0
+    first, *_, last = t.seen.replace(b"\r\n", b"\n").decode().split("\r\x1b[K")[1:]
+    name, rate = r".*/a\\x07b  ", r"[\d.]+ [KMG]?i?B/s  "
+    assert re.fullmatch(name + r"[\d.]+ MiB of 3\.0 MiB \(\d+%\)  " + rate + r"\d:\d\d left", first), t.seen
+    assert re.fullmatch(name + r"3\.0 MiB  " + rate + r"0:\d\d\n", last), t.seen
+
+
+def test_cp_fits_the_screen(ctl, directory, terminal):  # noqa: F811
+    """A line that is longer could not be taken back."""
+    (directory / ("n" * 200)).write_bytes(b"x" * (3 << 20))
+    t = terminal(ctl, "cp", directory / ("n" * 200), f":{directory}/to")
+    t.wait(b"\n")
+    assert t.ended() == 0
+    assert all(len(line.rstrip()) < 80 for line in t.seen.decode().split("\r\x1b[K")), t.seen
+
+
+@pytest.mark.parametrize("words", ["echo 'Welcome to it'; cat", "printf 'Password: '; exec sleep 1000", "printf 'Password: '"])
+def test_what_a_program_says_before_the_protocol(directory, words):
+    r = Execctl(directory, None)("--connect-timeout", "500ms", "--url", f"stdio:{words}", "info")
+    assert r.code == 125 and re.search(r"the program said: (Welcome to it|Password: )$", r.err.rstrip("\n")), r
+
+
+def test_stdio_says_little(directory, user, mode):
+    """The command's output, and at most two lines of execd's own."""
+    argv = [str(EXECD), "--listen", "stdio"]
+    argv = argv + ["--user", user.pw_name] if mode == "root" and ROOT else as_user(user, argv)
+    r = Execctl(directory, "stdio:exec " + " ".join(argv))("run", "-C", "/", "echo", "hi")
+    assert r.out == b"hi\n" and len(r.err.splitlines()) <= 2, r
+
+
+def test_the_certificate_of_another_host(server, directory, tmp_path):
+    d = make_authority(tmp_path, "other.example")
+    proxy = Proxy(server.url, tls=server_context(d))
+    r = Execctl(directory, proxy.url)("--ca", d / "ca.pem", "run", "true")
+    proxy.close()
+    assert r.code == 255 and r.err.endswith("; it is not for 127.0.0.1\n"), r
+
+
+def test_the_path_is_that_of_a_login(spawn, directory, mode):
+    """An ordinary user's execd was started by this user, and passes its own on."""
+    ctl = Execctl(directory, spawn(env={"PATH": "/usr/sbin:/usr/bin:/root/bin"}).url)
+    named = re.findall(r"(?m)^ENV_PATH\s+PATH=(\S+)", pathlib.Path("/etc/login.defs").read_text())
+    if pathlib.Path("/etc/environment").exists() and "PATH=" in pathlib.Path("/etc/environment").read_text():
+        pytest.skip("/etc/environment says another one")
+    seen = ctl.ok("run", "/bin/sh", "-c", "echo $PATH").decode().strip()
+    assert seen == (named[0] if mode == "root" else "/usr/sbin:/usr/bin:/root/bin")
+
+
+def test_a_path_with_a_relative_entry(ctl, directory):
+    """As a shell has it: from the command's directory."""
+    (directory / "bin").mkdir()
+    (directory / "bin/mine").write_text("#!/bin/sh\necho mine\n")
+    (directory / "bin/mine").chmod(0o755)
+    assert ctl.ok("run", "-C", directory, "-E", "PATH=bin:/usr/bin:/bin", "mine") == b"mine\n"
+    assert ctl("run", "-C", "/", "-E", "PATH=bin:/usr/bin:/bin", "mine").code == 127
+
+
+def test_a_language_that_the_server_lacks(ctl):
+    r = ctl("run", "/bin/sh", "-c", "echo $LANG", env={"LANG": "xx_YY.UTF-8"})
+    assert (r.code, r.out, r.err) == (0, b"xx_YY.UTF-8\n", "")
+
+
+def test_the_smallest_terminal(ctl, terminal):  # noqa: F811
+    t = terminal(ctl, "run", "-t", "sh", "-c", "read x; stty size", size=(1, 1))
+    os.write(t.master, b"\r")
+    t.wait(b"1 1\r\n")
+    assert t.ended() == 0
+
+
+def test_a_shell_that_exits_at_once(ctl, terminal):  # noqa: F811
+    """The terminal is as it was, and the status is the shell's."""
+    t = terminal(ctl, "run", "-t", "false")
+    assert t.ended() == 1
+
+
+def test_keys_of_the_users_terminal(ctl, terminal):  # noqa: F811
+    t = terminal(ctl, "run", "-t", "sh", "-c", "stty -a; echo ready; exec sleep 1000", modes=["iutf8", "erase", "^H", "intr", "^X"])
+    t.wait(b"ready\r\n")
+    assert b"erase = ^H;" in t.seen and b"intr = ^X;" in t.seen and re.search(rb"(?<!-)\biutf8", t.seen)
+    os.write(t.master, b"\x18")
+    assert t.ended() == 130
+
+
+def first_example(page):
+    """The lines of the first one, as somebody would paste them."""
+    text = (pathlib.Path(__file__).parents[2] / "man" / page).read_text()
+    text = re.search(r"^\.Sh EXAMPLES\n.*?^\.Bd [^\n]*\n(.*?)^\.Ed$", text, re.S | re.M)[1]
+    return re.sub(r"^\$ ", "", text.replace("\\e\n", "\\\n"), flags=re.M)
+
+
+def quiet_port():
+    """One that nobody has, and that the kernel gives to nobody who asks for any."""
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(low - 10000, low))) as s:
+                return str(s.getsockname()[1])
+        except OSError:
+            pass
+
+
+@pytest.mark.parametrize("page", ["execctl.1", "execd.8"])
+def test_the_first_example(directory, user, page):
+    """It has a listener with a token, and works as it stands, but for the port."""
+    lines = first_example(page).replace("8766", quiet_port()).split("execctl run")[0]
+    assert "--ws-auth capability-token" in lines
+    script = lines.replace("execd --listen", f"{EXECD} --listen").replace("execctl ", f"{EXECCTL} ")
+    home = directory / "home"
+    home.mkdir(0o755)
+    os.chown(home, user.pw_uid, user.pw_gid)
+    end = "trap 'kill $!; wait $! || :' EXIT\n"
+    r = subprocess.run(as_user(user, ["env", f"HOME={home}", "sh", "-ec", f"{end}{script}{EXECCTL} run echo hi"]), capture_output=True, text=True,
+                       timeout=60, env={"PATH": "/usr/bin:/bin"})
+    assert r.returncode == 0 and r.stdout.endswith("hi\n"), r

@@ -115,7 +115,7 @@ def test_arguments_arrive_as_they_are(ctl):
     (["--connect-timeout", "300ms", "--url", "ws://127.0.0.1:1", "run", "true"], 125, "Connection refused"),
     (["--url", "wss://127.0.0.1:1", "--ca", "/nonexistent", "info"], 255, "/nonexistent"),
     (["--url", "stdio:exit 3", "info"], 125, "the command ended"),
-    (["--url", "stdio:echo 'Welcome to it'; cat", "info"], 125, "an invalid message: expected value at line 1 column 1: Welcome to it"),
+    (["--url", "stdio:echo 'Welcome to it'; cat", "info"], 125, "this is not the protocol; the program said: Welcome to it"),
     (["-e", "nowhere", "info"], 255, "no environment `nowhere'"),
     (["attach", "nothing"], 255, "no record"),
     (["kill", "-s", "NONSENSE", "x"], 255, "NONSENSE"),

@@ -187,10 +187,10 @@ def test_the_network_is_cut_under_a_shell(server, directory, tmux):
 class Terminal:
     """A pseudo terminal with execctl on it; tells what mode it is in."""
 
-    def __init__(self, ctl, *args, controlling=False, under=(), modes=(), deaf=False):
+    def __init__(self, ctl, *args, controlling=False, under=(), modes=(), deaf=False, size=(24, 80)):
         """Under another program: it is the session's leader, and execctl its child."""
         self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.slave = slave
         if modes:
             subprocess.run(["stty", *modes], stdin=slave, check=True)

@@ -95,11 +95,25 @@ take_options(struct parsed *p, const struct rows *r, int argc, char **argv)
 	return optind;
 }
 
+/* What others call it. */
+static const char *
+called_here(const char *name)
+{
+	static const char *const names[][2] = { { "forward", "run -L" },
+		{ "exec", "run" }, { "ssh", "shell" }, { "copy", "cp" },
+		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" } };
+
+	for (size_t i = 0; i < nitems(names); i++)
+		if (strcmp(names[i][0], name) == 0)
+			return names[i][1];
+	return NULL;
+}
+
 /* NULL after a message. */
 static const struct command *
 find_command(const char *name)
 {
-	struct nearest n = { .given = name };
+	struct nearest n = { .given = name, .name = called_here(name) };
 
 	for (const struct command *c = commands; c->name != NULL; c++) {
 		if (strcmp(c->name, name) == 0)

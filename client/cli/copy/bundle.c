@@ -201,7 +201,7 @@ put_entry(struct bundle *b, enum tar_type type, const char *name,
 		buf_put(&b->tar.out, b->content, size);
 	tar_pad(&b->tar.out, size);
 	b->copy->bytes += size;
-	copy_show(b->copy);
+	copy_show(b->copy, name + (name[0] == '/'));
 	tar_process_send(&b->tar);
 }
 
@@ -262,6 +262,7 @@ pack_file(struct bundle *b, const char *from, const char *name,
 		p->mode = st.st_mode & 0777;
 	}
 	p->files++;
+	execctl_tell(b->copy->ctl, "%s -> :%s%s", from, b->to, name);
 	put_entry(b, TAR_FILE, name, NULL, &st, st.st_mode & 0777, (size_t)n);
 }
 
@@ -285,6 +286,7 @@ pack_link(struct bundle *b, const FTSENT *e, const char *name,
 	}
 	target[n] = '\0';
 	b->inside->files++;
+	execctl_tell(b->copy->ctl, "%s -> :%s%s", e->fts_path, b->to, name);
 	put_entry(b, TAR_SYMLINK, name, target, e->fts_statp, 0777, 0);
 }
 

@@ -2,11 +2,13 @@
 #include "copy.h"
 
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "base.h"
 #include "capabilities.h"
 #include "path_uri.h"
+#include "utf8.h"
 
 #define SHOW_MS 200
 
@@ -20,21 +22,144 @@ hide_progress(struct copy *c)
 	c->showing = false;
 }
 
+static void
+put_bytes(struct buf *b, double n)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	size_t i = 0;
+
+	while (n >= 1000 && i < nitems(units) - 1) {
+		n /= 1024;
+		i++;
+	}
+	buf_printf(b, i == 0 ? "%.0f %s" : "%.1f %s", n, units[i]);
+}
+
+static void
+put_time(struct buf *b, double s)
+{
+	unsigned long n = s < 1e9 ? (unsigned long)s : 1000000000;
+
+	if (n >= 3600)
+		buf_printf(b, "%lu:%02lu:%02lu", n / 3600, n / 60 % 60, n % 60);
+	else
+		buf_printf(b, "%lu:%02lu", n / 60, n % 60);
+}
+
+/* How much was copied and how fast, and when it ends or how long it took. */
+static void
+put_figures(struct buf *b, const struct copy *c, bool over)
+{
+	double s = (double)(now_ms() - c->began_ms) / 1000;
+	double rate = s > 0 ? (double)c->bytes / s : 0;
+	bool known = c->size > 0 && c->bytes <= c->size;
+
+	buf_printf(b, "  ");
+	if (c->size == 0 || c->files > 1)
+		buf_printf(b, "%" PRIu64 " file%s, ", c->files,
+		    c->files == 1 ? "" : "s");
+	put_bytes(b, (double)c->bytes);
+	if (!over && known) {
+		buf_printf(b, " of ");
+		put_bytes(b, (double)c->size);
+		buf_printf(b, " (%u%%)",
+		    (unsigned int)(c->bytes * 100.0 / (double)c->size));
+	}
+	buf_printf(b, "  ");
+	put_bytes(b, rate);
+	buf_printf(b, "/s  ");
+	if (over)
+		put_time(b, s);
+	else if (known && rate > 0) {
+		put_time(b, (double)(c->size - c->bytes) / rate);
+		buf_printf(b, " left");
+	}
+}
+
+/* Of a name that is too long for the line the end is shown. It is bytes of a
+ * server, perhaps, and must not control the terminal. */
+static void
+put_name(struct buf *b, const char *name, size_t room)
+{
+	struct buf text;
+	size_t from = 0;
+
+	buf_init(&text, SIZE_MAX);
+	utf8_escape(&text, name, strlen(name));
+	if (text.len > room)
+		from = text.len - room;
+	while (from < text.len && (text.data[from] & 0xc0) == 0x80)
+		from++;
+	buf_put(b, text.data + from, text.len - from);
+	buf_clear(&text);
+}
+
+static size_t
+screen_columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+		   ? size.ws_col
+		   : 80;
+}
+
+static void
+show(struct copy *c, const char *what, bool over)
+{
+	size_t columns = screen_columns();
+	struct buf line, figures;
+
+	buf_init(&line, SIZE_MAX);
+	buf_init(&figures, SIZE_MAX);
+	put_figures(&figures, c, over);
+	buf_printf(&line, "\r\033[K");
+	if (figures.len + 1 < columns)
+		put_name(&line, what, columns - 1 - figures.len);
+	/* A line that is longer than the screen could not be taken back. */
+	buf_put(&line, figures.data,
+	    figures.len < columns ? figures.len : columns - 1);
+	if (over)
+		buf_printf(&line, "\n");
+	fwrite(line.data, 1, line.len, stderr);
+	fflush(stderr);
+	c->showing = !over;
+	buf_clear(&figures);
+	buf_clear(&line);
+}
+
 void
-copy_show(struct copy *c)
+copy_show(struct copy *c, const char *what)
 {
 	int64_t now = now_ms();
 
 	if (!c->shows || now - c->shown_ms < SHOW_MS)
 		return;
 	c->shown_ms = now;
-	c->showing = true;
-	fprintf(stderr, "\r\033[K%" PRIu64 " files, %.1f MiB", c->files,
-	    (double)c->bytes / (1 << 20));
-	if (c->size > 0)
-		fprintf(stderr, " of %.1f (%u%%)", (double)c->size / (1 << 20),
-		    (unsigned int)(c->bytes * 100 / c->size));
-	fflush(stderr);
+	show(c, what, false);
+}
+
+void
+copy_show_end(struct copy *c, const char *what)
+{
+	hide_progress(c);
+	if (c->shows && c->files > 0)
+		show(c, what, true);
+}
+
+void
+copied(struct copy *c, const char *from, const char *to)
+{
+	c->files++;
+	if (!c->ctl->verbose)
+		return;
+	hide_progress(c);
+	if (from == NULL)
+		execctl_tell(
+		    c->ctl, "%s%s (a link)", c->to_server ? ":" : "", to);
+	else
+		execctl_tell(c->ctl, "%s%s -> %s%s", c->to_server ? "" : ":",
+		    from, c->to_server ? ":" : "", to);
 }
 
 void
@@ -44,7 +169,7 @@ copy_item_count(struct copy_item *i, uint64_t offset)
 
 	c->bytes += offset - i->counted;
 	i->counted = offset;
-	copy_show(c);
+	copy_show(c, i->from);
 }
 
 void
@@ -54,7 +179,7 @@ copy_failed(struct copy *c, const char *what, const char *why)
 	c->failed++;
 	if (c->code == 0)
 		c->code = EXIT_CTL_REFUSED;
-	execctl_say("%s: %s", what, why);
+	execctl_fail(c->ctl, EXIT_CTL_REFUSED, "%s: %s", what, why);
 }
 
 void
@@ -64,7 +189,7 @@ copy_skipped(struct copy *c, const char *what, const char *why)
 	c->skipped++;
 	if (c->code == 0)
 		c->code = EXIT_CTL_REFUSED;
-	execctl_say("%s: skipped: %s", what, why);
+	execctl_fail(c->ctl, EXIT_CTL_REFUSED, "%s: skipped: %s", what, why);
 }
 
 void
@@ -124,7 +249,7 @@ copy_item_done(struct copy_item *i, int code, const char *message)
 	struct copy *c = i->copy;
 
 	if (code == 0) {
-		c->files++;
+		copied(c, i->from, i->to);
 		copy_item_free(i);
 		return;
 	}
@@ -161,6 +286,7 @@ copy_begin(struct copy *c)
 
 	TAILQ_INIT(&c->items);
 	TAILQ_INIT(&c->late);
+	c->began_ms = now_ms();
 	c->umask = umask(0);
 	umask(c->umask);
 	c->shows = !c->ctl->quiet && !c->ctl->json && isatty(STDERR_FILENO);
@@ -405,7 +531,7 @@ finish_local_link(struct copy *c, const struct late *l)
 	if (err < 0)
 		copy_failed(c, l->path, strerror(-err));
 	else
-		c->files++;
+		copied(c, NULL, l->path);
 }
 
 /* --- On the server ------------------------------------------------------ */

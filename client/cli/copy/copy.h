@@ -49,7 +49,7 @@ struct copy {
 	bool in_tree; /* what is copied now belongs to a directory */
 	struct unbundle *unbundle; /* takes small files; NULL: nobody */
 	bool shows;		   /* there is a screen */
-	int64_t shown_ms;
+	int64_t began_ms, shown_ms;
 	bool showing; /* progress is on the screen */
 };
 
@@ -75,8 +75,13 @@ void copy_download_into(struct copy *c, const char *from, const char *to);
 void copy_failed(struct copy *c, const char *what, const char *why);
 void copy_skipped(struct copy *c, const char *what, const char *why);
 
-/* Shows the progress, if it is time for it. */
-void copy_show(struct copy *c);
+/* Shows the progress, if it is time for it; what: the file under way. */
+void copy_show(struct copy *c, const char *what);
+/* Leaves a line on the screen: what was copied, how much, and how fast. */
+void copy_show_end(struct copy *c, const char *what);
+/* Counts a file or a link, and names it with --verbose. from is NULL for a
+ * link. */
+void copied(struct copy *c, const char *from, const char *to);
 
 /* copy_tree.c: copies a directory and everything in it; copy_upload_each() in
  * any case file by file */

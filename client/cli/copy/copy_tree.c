@@ -44,7 +44,7 @@ made_end(struct made *m, int code, const char *message)
 	if (code != 0)
 		copy_failed(m->copy, m->path, message);
 	else if (m->target != NULL)
-		m->copy->files++;
+		copied(m->copy, NULL, m->path);
 	free(m->path);
 	free(m->target);
 	free(m->temporary);
