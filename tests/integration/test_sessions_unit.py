@@ -8,6 +8,7 @@ import os
 import pathlib
 import pwd
 import re
+import select
 import shutil
 import signal
 import socket
@@ -558,6 +559,34 @@ def test_a_socket_that_nobody_listens_behind(user, directory):
     assert r.returncode == 2 and "execd starts this program" in r.stderr
     r = subprocess.run([EXECD, "sessions"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
     assert r.returncode == 2 and "is started by systemd" in r.stderr
+
+
+@pytest.mark.parametrize("again, code", [(False, 5), (True, 1)])
+def test_sessions_that_do_not_start(user, directory, again, code):
+    """systemd has tried, and closes the socket: another start of the broker would not change that, and it says so. With
+    a socket that goes on it does."""
+    need_mode("root")
+    path = directory / "execd.conf"
+    path.write_text(text(user))
+
+    def listen(name):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.bind(str(directory / name))
+        s.listen()
+        return s
+
+    first = listen("sessions")
+    child = subprocess.Popen([BROKER, "-c", path, "--sessions", directory / "sessions"], stderr=subprocess.PIPE, text=True)
+    poll(lambda: select.select([first], [], [], 0)[0], what="a broker that has connected")
+    if again:
+        other = listen("other")
+        os.rename(directory / "other", directory / "sessions")
+    first.close()
+    _, said = child.communicate(timeout=20)
+    if again:
+        other.close()
+    assert child.returncode == code, said
+    assert ("`systemctl status execd-sessions' says why" in said) == (not again), said
 
 
 # --- a broker in the hands of somebody else ------------------------------

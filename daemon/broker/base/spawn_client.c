@@ -33,7 +33,8 @@
 #define SILENT_MS 8000
 
 static int channel = -1;
-static int events_fd = -1; /* -1 after spawn_watch() */
+static const char *sessions; /* the path that we connected to */
+static int events_fd = -1;   /* -1 after spawn_watch() */
 static struct event_source events = { .fd = -1 };
 static struct control_spawn_ready ready;
 static int http = -1;
@@ -76,6 +77,7 @@ spawn_connect(const char *path)
 		return -errno;
 	set_nonblock(fd);
 	channel = steal_fd(&fd);
+	sessions = path;
 	return 0;
 }
 
@@ -85,8 +87,24 @@ spawn_root_pid(void)
 	return (pid_t)ready.pid;
 }
 
+/* The connection ended before root's execd took it, and nobody takes another:
+ * systemd has tried, and does no more. One that died meanwhile is started
+ * again, because its socket goes on. */
+static bool
+is_never_started(int err)
+{
+	return err == -ECONNRESET && ready.pid == 0 && sessions != NULL &&
+	       spawn_connect(sessions) < 0;
+}
+
 static void __attribute__((noreturn)) give_up_on(int err, enum spawn_type type)
 {
+	if (is_never_started(err)) {
+		fputs("execd: execd-sessions.service does not start: "
+		      "`systemctl status execd-sessions' says why\n",
+		    stderr);
+		exit(EXIT_UNENFORCEABLE);
+	}
 	log_fatal_errno(
 	    err, "root's execd: message %d: this broker ends", (int)type);
 }
