@@ -177,9 +177,14 @@ def test_another_user_of_that_name_gets_none(server, account):
 
 
 def test_it_is_not_asked_for_each_session(server, account):
-    for _ in range(5):
+    """What was asked is known for ten seconds. A slow machine may need more of them for a session."""
+    def shares_the_answer():
+        before = asked(server)
         assert account in groups(server)
-    assert asked(server) == 1
+        return asked(server) == before
+
+    assert account in groups(server)
+    poll(shares_the_answer, what="a session for which nothing was asked")
 
 
 def alone():
