@@ -68,7 +68,7 @@ def test_many_at_once(running):
 
 
 def test_nobody_listens(ctl, sandboxes, directory):
-    p = ctl.popen("run", "-s", "workspace-write", "-C", directory, "-L", "0:9", "--", "/bin/sh", "-c", "echo ready; exec sleep 100")
+    p = ctl.popen("run", "-s", "workspace-write", "-C", directory, "-L", "0:localhost:9", "--", "/bin/sh", "-c", "echo ready; exec sleep 100")
     port = int(re.search(rb"127.0.0.1:(\d+) leads", p.stderr.readline())[1])
     assert p.stdout.readline() == b"ready\n"
     assert ask(port, b"") == b""
@@ -78,8 +78,9 @@ def test_nobody_listens(ctl, sandboxes, directory):
     assert socket.socket().connect_ex(("127.0.0.1", port)) != 0
 
 
-@pytest.mark.parametrize("given, words", [("x", "is not PORT or PORT:PORT"), ("1:", "is not PORT"), ("1:0", "is not PORT"),
-                                          ("65536", "is not PORT"), ("-1", "is not PORT"), ("1:2:3", "is not PORT")])
+@pytest.mark.parametrize("given, words", [("x", "is not PORT, PORT:PORT or PORT:localhost:PORT"), ("1:", "is not PORT"), ("1:0", "is not PORT"),
+                                          ("65536", "is not PORT"), ("-1", "is not PORT"), ("1:2:3", "is not PORT"),
+                                          ("1:db:2", "no other host is reached"), ("1:localhost", "is not PORT")])
 def test_what_is_no_port(ctl, given, words):
     r = ctl("run", f"--forward={given}", "true")
     assert r.code == 255 and words in r.err

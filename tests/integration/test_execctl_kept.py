@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import termios
 import threading
@@ -177,6 +178,34 @@ def test_attached_elsewhere(kept, directory):
     (directory / "go").touch()
     assert thief.communicate(timeout=20) == (b"two\n", b"") and thief.returncode == 7
     assert w.communicate(timeout=20)[0] == b"two\n" and w.returncode == 7 and waits.wait(20) == 7
+
+
+def test_who_looks_kills_nothing(kept, directory):
+    """`execctl logs -f X | head`, and an interrupted look: the command goes on."""
+    s = kept()
+    ctl = Execctl(directory, s.url)
+    script = f"until [ -e {directory}/go ]; do seq 1000; sleep 0.1; done; exit 7"
+    session = ctl.ok("run", "-d", "sh", "-c", script).decode().strip()
+    for args in ["logs", "-f"], ["attach", "-n"], ["watch"]:
+        holds = ctl.popen("attach", "-n", session) if args == ["watch"] else None
+        assert holds is None or holds.stdout.readline()
+        p = ctl.popen(*args, session)
+        assert p.stdout.readline()
+        p.stdout.close()
+        assert p.wait(20) == 141
+        assert p.stderr.read() == b"execctl: standard output: Broken pipe; the command goes on\n"
+        if holds is not None:
+            holds.kill()
+            holds.communicate()
+    for args, sig in (["logs", "-f"], signal.SIGINT), (["wait"], signal.SIGTERM):
+        p = ctl.popen("-v", *args, session)
+        assert p.stdout.readline() if args != ["wait"] else b"session" in p.stderr.readline()
+        p.send_signal(sig)
+        assert p.wait(20) in (128 + sig, -sig), "the latter before it has begun to wait"
+        p.communicate()
+    assert rows(ctl)[session]["state"] != "ended"
+    (directory / "go").touch()
+    assert ctl("wait", session).code == 7
 
 
 def test_nothing_is_stolen_from_another_identity(configured, user, directory):

@@ -230,7 +230,20 @@ update_ports(struct forward *f)
 		    f->ports[i].source.fd, more ? POLLIN : 0);
 }
 
-/* Reads "PORT" or "PORT:PORT", first the one here. */
+/* The other end is loopback, and as with ssh it can be said. Returns what
+ * follows a name of it. */
+static const char *
+skip_loopback(const char *text)
+{
+	static const char *const names[] = { "localhost:", "127.0.0.1:" };
+
+	for (size_t i = 0; i < nitems(names); i++)
+		if (strncmp(text, names[i], strlen(names[i])) == 0)
+			return text + strlen(names[i]);
+	return text;
+}
+
+/* Reads "PORT" or "PORT:[localhost:]PORT", first the one here. */
 static bool
 read_ports(const char *text, unsigned *here, unsigned *there)
 {
@@ -240,7 +253,7 @@ read_ports(const char *text, unsigned *here, unsigned *there)
 	if (end == text || *text == '-' || (*end != ':' && *end != '\0'))
 		return false;
 	if (*end == ':') {
-		text = end + 1;
+		text = skip_loopback(end + 1);
 		*there = (unsigned)strtoul(text, &end, 10);
 		if (end == text || *text == '-' || *end != '\0')
 			return false;
@@ -283,7 +296,9 @@ add_port(struct forward *f, const char *text)
 		    "--forward: at most %d ports", PORTS_MAX);
 	if (!read_ports(text, &here, &there))
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "--forward: `%s' is not PORT or PORT:PORT", text);
+		    "--forward: `%s' is not PORT, PORT:PORT or "
+		    "PORT:localhost:PORT, and no other host is reached",
+		    text);
 	any = here == 0;
 	fd = listen_here(&here);
 	if (fd < 0)

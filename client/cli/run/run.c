@@ -109,9 +109,7 @@ leave(struct run *r)
 	terminal_restore();
 	execctl_say("left with ~. while the command runs; session %s",
 	    execd_client_session(r->ctl->client));
-	r->left = true;
-	r->ctl->ends = false;
-	run_finish(r, EXIT_CTL_UNKNOWN);
+	run_leave(r, EXIT_CTL_UNKNOWN);
 }
 
 /* --- Reading ------------------------------------------------------------ */
@@ -276,6 +274,14 @@ run_finish(struct run *r, int code)
 	r->code = code;
 }
 
+void
+run_leave(struct run *r, int code)
+{
+	r->left = true;
+	r->ctl->ends = false;
+	run_finish(r, code);
+}
+
 static void
 give_up(void *arg)
 {
@@ -324,9 +330,14 @@ output_changed(void *arg)
 		run_hang_up(r);
 	if (err == 0 || r->done || r->hung_up || r->giving_up.added)
 		return;
-	execctl_say("standard %s: %s; the command is killed",
-	    r->out.failed ? "output" : "error", strerror(-err));
-	run_abandon(r, err == -EPIPE ? 128 + 13 : EXIT_CTL_REFUSED);
+	execctl_say("standard %s: %s; the command %s",
+	    r->out.failed ? "output" : "error", strerror(-err),
+	    r->start != NULL ? "is killed" : "goes on");
+	err = err == -EPIPE ? 128 + SIGPIPE : EXIT_CTL_REFUSED;
+	if (r->start != NULL)
+		run_abandon(r, err);
+	else
+		run_leave(r, err);
 }
 
 static void

@@ -69,6 +69,8 @@ void run_clear(struct run *r);
 
 /* For terminal.c, which forwards signals. */
 void run_finish(struct run *r, int code);
+/* The same, and the command goes on. */
+void run_leave(struct run *r, int code);
 /* Kills the command. execctl then ends with `code`, whatever the exit status of
  * the command is. */
 void run_abandon(struct run *r, int code);

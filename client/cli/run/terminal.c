@@ -240,14 +240,13 @@ run_repaint(void *arg)
 	timer_set(r->ctl, &r->repaint, NUDGE_MS);
 }
 
-/* Leaves if the command cannot get the signal: the connection is lost, or
- * execctl only watches or reads. */
+/* Leaves if the command is not to get the signal: execctl only watches or
+ * reads, or the connection is lost. */
 static bool
 leave(struct run *r, int sig)
 {
-	r->left = r->read_only || !r->follow;
-	if (r->left) {
-		run_finish(r, 128 + sig);
+	if (r->read_only || r->reads) {
+		run_leave(r, 128 + sig);
 		return true;
 	}
 	if (execd_client_lost_ms(r->ctl->client) == 0)
