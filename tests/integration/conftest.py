@@ -2,6 +2,7 @@
 """Servers for the tests: the real programs out of the build tree, in the modes
 they have. Everything started here is stopped by its pid.
 """
+import contextlib
 import functools
 import hashlib
 import os
@@ -464,3 +465,13 @@ def assert_nothing_left(user):
 
 def kill(pid, sig=signal.SIGKILL):
     os.kill(pid, sig)
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    poll(lambda: stat_of(pid)[1] == "T", what=f"{pid} stopped")
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

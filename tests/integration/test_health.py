@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: ISC
 """/livez, /healthz and /readyz tell the truth: each program is stopped in turn, and the front-end says so by itself."""
-import contextlib
 import os
 import signal
 import socket
 import time
 
 import pytest
-from conftest import digest, poll
+from conftest import digest, poll, stopped
 from execd_client import start_params
 from test_ctl import Ctl
 from test_hangs import BOUND, child
@@ -132,15 +131,6 @@ def test_credentials_wait_for_a_broker_that_hangs_and_nobody_else_does(operated)
     assert s.broker == broker and s.connect(plain, token="t").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
     for sock in waiting + large:
         sock.close()
-
-
-@contextlib.contextmanager
-def stopped(pid):
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def test_a_root_that_is_stopped(operated, user):

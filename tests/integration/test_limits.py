@@ -2,6 +2,7 @@
 """Hostile or slow clients: bounded, and alone with their trouble (sections 6, 14)."""
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -12,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import websockets
-from conftest import MIB, SANITIZED, poll
-from execd_client import Closed, WebSocket, b64, frame, upgrade
+from conftest import MIB, SANITIZED, poll, stat_of, stopped
+from execd_client import Closed, WebSocket, b64, dial, frame, upgrade
 
 
 def rss_kib(pid, which="VmRSS"):
@@ -257,6 +258,40 @@ def test_half_a_head_and_a_silent_client_end_at_the_deadline(spawn):
     c2 = s.connect()
     c2.wait_closed()            # its deadline passes, that of the ready one does not count
     assert d.call("environment/status") == {"status": "ready"}
+
+
+def all_is_read(url):
+    """Has the server read what its clients sent, and accepted them (proc_net(5))?"""
+    local = "0100007F:{:04X}".format(urlsplit(url).port)
+    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines())
+    return all(row[4].endswith(":00000000") for row in rows if row[1] == local)
+
+
+def test_who_has_a_session_in_time_keeps_it(spawn):
+    """The front-end reads that the session has begun after its timer: the report of the runner is behind the input of
+    so many others that one epoll_wait(2) does not return it."""
+    s = spawn("--pre-auth-deadline", "2s")
+    frontend, others = s.frontend(), []
+
+    def passes_on():
+        poll(lambda: all_is_read(s.url) and stat_of(frontend)[1] == "S", what="what was sent is passed on")
+
+    with contextlib.ExitStack() as held:
+        for _ in range(40):     # one by one: libevent asks for 32 events at once, and for more if there were so many
+            others.append(held.enter_context(dial(s.url)))
+            others[-1].sendall(b"G")
+            passes_on()
+        c, late = s.connect(), time.monotonic() + 2
+        with stopped(s.broker):
+            c.post("initialize", {"clientName": "x"}, id=1)
+            passes_on()
+            held.enter_context(stopped(frontend))
+            for other in others:
+                other.sendall(b"E")
+        assert c.answer(1)["result"]["sessionId"]
+        poll(lambda: time.monotonic() > late, what="the deadline")
+    c.notify("initialized")
+    assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n" and c.closed is None
 
 
 def test_the_connection_limit_is_said(spawn):

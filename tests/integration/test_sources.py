@@ -12,7 +12,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import ROOT, digest, poll
+from conftest import ROOT, digest, poll, stopped
 from execd_client import Closed, dial, frame, upgrade
 
 
@@ -67,6 +67,18 @@ def test_silence_costs_too(configured, user):
     assert first_line(s, b"GET ", "127.0.0.2") == ""
     assert " 503 " in first_line(s, upgrade(), "127.0.0.2")
     s.connect(token="t", source="127.0.0.3").ready()
+
+
+def test_a_slow_server_costs_nothing(configured, user):
+    """The client sent its initialize in time: the server is late, and says so."""
+    s = configured(configuration(user, "penalty-deadline = 1m\npre-auth-deadline = 500ms\n"))
+    c = s.connect(token="t", source="127.0.0.2")
+    with stopped(s.broker):
+        c.post("initialize", {"clientName": "x"})
+        c.wait_closed()
+    s.wait_log("its session did not begin within 500 ms")
+    assert "not ready within" not in s.log
+    assert s.connect(token="t", source="127.0.0.2").ready().run("x", ["/bin/echo", "in"]).stdout == "in\n"
 
 
 def test_a_runner_that_crashes_costs_its_client(configured, user, mode):

@@ -124,6 +124,7 @@ static struct connection *dead;
 static uint32_t last_number;
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg);
+static void channel_in_cb(evutil_socket_t fd, short what, void *arg);
 
 /* Returns true if more can be read at once, for which no event will come. */
 static bool
@@ -501,6 +502,33 @@ connection_probe(struct connection *c, uint32_t number)
 		plan_look(c);
 }
 
+/*
+ * The client was in time with its initialize, and waits for us: for as long
+ * again. The runner may have answered already; it reports that before it
+ * answers, but this timer may run before the report is read.
+ */
+static void
+start_is_late(struct connection *c)
+{
+	int64_t waited = now_ms() - c->start.asked_ms;
+
+	if (c->channel.fd >= 0)
+		channel_in_cb(c->channel.fd, EV_READ, c);
+	if (c->state != CONN_STARTING)
+		return;
+	if (waited < config.pre_auth_deadline_ms) {
+		connection_timer(
+		    c, config.pre_auth_deadline_ms - (uint32_t)waited);
+		return;
+	}
+	log_error(0,
+	    "connection %u: %s: its session did not begin within %u "
+	    "ms",
+	    c->number, c->peer, config.pre_auth_deadline_ms);
+	connection_close(c, WEBSOCKET_CLOSE_GOING_AWAY,
+	    "the server took too long to begin the session");
+}
+
 static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -511,6 +539,9 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	switch (c->state) {
+	case CONN_STARTING:
+		start_is_late(c);
+		break;
 	case CONN_ATTACHED:
 		if (frontend_leaves)
 			end_one(c);
