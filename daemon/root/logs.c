@@ -10,45 +10,36 @@
 #include "root.h"
 #include "saved.h"
 
-/* The most messages of one program at once; then others have their turn. */
-#define MESSAGES_PER_WAKE 16
-#define MESSAGES_LAST	  256
-#define MESSAGE_MAX	  16384
+/* After so many bytes a log rests, so that a session's does not fill the disk.
+ * Its programs keep lines meanwhile, and count what they lose. */
+#define MESSAGE_MAX   16384
+#define BYTES	      (1u << 20)
+#define SESSION_BYTES (64u << 10)
+#define REST_MS	      5000
 
 static struct child_log {
 	pid_t pid;
 	char name[48];
+	int fd;
+	size_t bytes; /* since it rested */
+	int64_t rests_until_ms;
 } * logs;
-
-/* First those of the caller of logs_poll(), then one for each log. */
-static struct pollfd *polled;
 static size_t nlogs;
 static int old_log = -1;
-
-static struct pollfd *
-polled_of(size_t i)
-{
-	return &polled[LOGS_POLL_OWN + i];
-}
 
 static struct child_log *
 add(int fd, pid_t pid)
 {
 	logs = xreallocarray(logs, nlogs + 1, sizeof(*logs));
-	polled =
-	    xreallocarray(polled, LOGS_POLL_OWN + nlogs + 1, sizeof(*polled));
-	logs[nlogs] = (struct child_log){ .pid = pid };
-	*polled_of(nlogs) = (struct pollfd){ .fd = fd, .events = POLLIN };
+	logs[nlogs] = (struct child_log){ .pid = pid, .fd = fd };
 	return &logs[nlogs++];
 }
 
 static void
 drop(size_t i)
 {
-	close(polled_of(i)->fd);
-	nlogs--;
-	logs[i] = logs[nlogs];
-	*polled_of(i) = *polled_of(nlogs);
+	close(logs[i].fd);
+	logs[i] = logs[--nlogs];
 }
 
 void
@@ -72,16 +63,16 @@ logs_keep(int pair[2], pid_t pid, const char *program, const char *session)
 }
 
 static void
-pass_on(const char *name, const char *text, size_t len)
+pass_on(struct child_log *l, const char *text, size_t len)
 {
 	while (len > 0) {
-		size_t n = len < LOG_PASS_MAX ? len : LOG_PASS_MAX;
-		const char *end = memchr(text, '\n', n);
+		size_t most = len < LOG_PASS_MAX ? len : LOG_PASS_MAX;
+		const char *end = memchr(text, '\n', most);
+		size_t n = end != NULL ? (size_t)(end - text) : most;
 
-		if (end != NULL)
-			n = (size_t)(end - text);
 		if (n > 0)
-			log_pass_on(name, text, n);
+			log_pass_on(l->name, text, n);
+		l->bytes += n + strlen(l->name);
 		n += end != NULL;
 		text += n;
 		len -= n;
@@ -91,17 +82,24 @@ pass_on(const char *name, const char *text, size_t len)
 /* What cannot be written now stays with the programs, which count what they
  * lose, unless it is the last. Returns false if nothing comes any more. */
 static bool
-hear(size_t i, bool last)
+hear(struct child_log *l, bool last)
 {
 	static char text[MESSAGE_MAX];
-	int messages = last ? MESSAGES_LAST : MESSAGES_PER_WAKE;
+	size_t most = strstr(l->name, "[session ") ? SESSION_BYTES : BYTES;
 	ssize_t n = 1;
 
-	while (messages-- > 0 && (last || log_flush()) &&
-	       (n = read(polled_of(i)->fd, text, sizeof(text))) > 0) {
-		pass_on(logs[i].name, text, (size_t)n);
+	while ((last || log_flush()) &&
+	       (n = read(l->fd, text, sizeof(text))) > 0) {
+		pass_on(l, text, (size_t)n);
 		if (n == sizeof(text))
-			log_warn(0, "%sa longer message was cut", logs[i].name);
+			log_warn(0, "%sa longer message was cut", l->name);
+		if (l->bytes < most)
+			continue;
+		l->bytes = 0;
+		l->rests_until_ms = now_ms() + REST_MS;
+		log_info(
+		    "%stoo many lines: later ones wait, or are lost", l->name);
+		break;
 	}
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
@@ -110,16 +108,26 @@ int
 logs_poll(struct pollfd own[LOGS_POLL_OWN], int timeout)
 {
 	size_t heard = log_flush() ? nlogs : 0;
+	_cleanup_free_ struct pollfd *all =
+	    xcalloc(LOGS_POLL_OWN + heard, sizeof(*all));
+	struct pollfd *polled = all + LOGS_POLL_OWN;
 	int n;
 
-	if (polled == NULL)
-		return poll(own, LOGS_POLL_OWN, timeout);
-	memcpy(polled, own, LOGS_POLL_OWN * sizeof(*own));
-	n = poll(polled, LOGS_POLL_OWN + heard, timeout);
-	memcpy(own, polled, LOGS_POLL_OWN * sizeof(*own));
+	memcpy(all, own, LOGS_POLL_OWN * sizeof(*own));
+	for (size_t i = 0; i < heard; i++) {
+		/* Of a log that rests only the end is heard. */
+		polled[i].fd = logs[i].fd;
+		polled[i].events =
+		    now_ms() < logs[i].rests_until_ms ? 0 : POLLIN;
+		if (polled[i].events == 0 && (unsigned)timeout > REST_MS)
+			timeout = REST_MS;
+	}
+	n = poll(all, LOGS_POLL_OWN + heard, timeout);
+	memcpy(own, all, LOGS_POLL_OWN * sizeof(*own));
 	/* The last one comes in place of one that is dropped. */
 	for (size_t i = n > 0 ? heard : 0; i-- > 0;)
-		if (polled_of(i)->revents != 0 && !hear(i, false))
+		if (polled[i].revents != 0 &&
+		    !hear(&logs[i], polled[i].events == 0))
 			drop(i);
 	return n;
 }
@@ -127,11 +135,10 @@ logs_poll(struct pollfd own[LOGS_POLL_OWN], int timeout)
 void
 logs_end(pid_t pid)
 {
-	for (size_t i = 0; i < nlogs; i++)
+	for (size_t i = nlogs; i-- > 0;)
 		if (logs[i].pid == pid) {
-			hear(i, true);
+			hear(&logs[i], true);
 			drop(i);
-			return;
 		}
 }
 
@@ -153,7 +160,7 @@ logs_save(struct saved *s)
 	for (size_t i = 0; i < n && !s->failed; i++) {
 		if (s->mode == SAVED_READ)
 			add(-1, 0);
-		saved_fd(s, &polled_of(i)->fd);
+		saved_fd(s, &logs[i].fd);
 		SAVE(s, logs[i].pid);
 		saved_text(s, logs[i].name, sizeof(logs[i].name));
 	}

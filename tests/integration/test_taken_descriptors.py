@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -218,6 +219,46 @@ def test_descriptor_2_of_a_child_is_worth_nothing(logged):
     c.drop()
     logged.child.terminate()
     assert logged.child.wait(15) == 0
+
+
+# A pipe may be so full that this word is one of those that are counted.
+CUT = "too many lines: later ones wait, or are lost|[0-9]+ lines were lost"
+
+
+def write_on(fd, stop):
+    """A flood of whole lines, as fast as they are taken."""
+    while stop not in select.select([stop], [fd], [])[0]:
+        with contextlib.suppress(BlockingIOError):
+            os.write(fd, b"flood\n" * 600)
+
+
+def test_a_flood_of_a_session_is_cut(logged):
+    """Its log rests after 64 KiB; its session and the others go on, and root hears the others."""
+    c = WebSocket(logged.url)
+    c.ready()
+    logged.wait("opened for")
+    taken = take(children_named(logged.child.pid, "execd-runner")[0], 2)
+    os.set_blocking(taken, False)
+    stop, stops = os.pipe()
+    writer = threading.Thread(target=write_on, args=(taken, stop))
+    writer.start()
+    try:
+        poll(lambda: re.search(CUT, logged.log()), what="a word about it")
+        for _ in range(5):
+            seen, other = len(logged.log()), WebSocket(logged.url)
+            assert other.ready().run("x", ["/bin/echo", "works"]).stdout == "works\n"
+            logged.wait(f"session {other.session_id[:8]}: opened", seen)
+            other.drop()
+        assert c.run("x", ["/bin/echo", "on"]).stdout == "on\n"
+    finally:
+        os.close(stops)
+        writer.join()
+        os.close(stop)
+    assert len(logged.log()) < (len(re.findall(CUT, logged.log())) + 1) * (128 << 10)
+    # Whoever ends it ends nothing else.
+    with socket.socket(fileno=taken) as s:
+        s.shutdown(socket.SHUT_RDWR)
+    assert c.run("y", ["/bin/echo", "on"]).stdout == "on\n" and c.closed is None
 
 
 def test_the_next_version_reads_on(logged):
