@@ -8,29 +8,78 @@
  * requests that may be repeated, and each process continues after its last
  * event. No byte is delivered twice and no command is started twice.
  *
- *	struct execd_options o = { .url = "ws://127.0.0.1:8766" };
- *	struct execd_client *c = execd_client_new(&o);
- *	const char *argv[] = { "uname", "-a", NULL };
- *	struct execd_start s = { .argv = argv };
+ * This program runs its arguments behind the first, which is a URL, as C and as
+ * C++20. It is built with what pkg-config says of execd-client.
  *
- *	execd_process_start(c, &s, &events, NULL);
- *	while (!done && execd_client_run(c, -1) == 0)
- *		continue;
- *	execd_client_free(c);
+ *	#include <execd-client.h>
+ *	#include <stdio.h>
+ *	#include <stdlib.h>
+ *
+ *	static int over, code = 125;
+ *
+ *	static void
+ *	output(void *arg, enum execd_stream s, const void *data, size_t len)
+ *	{
+ *		fwrite(data, 1, len, s == EXECD_STDERR ? stderr : stdout);
+ *	}
+ *
+ *	static void
+ *	exited(void *arg, const struct execd_exit *how)
+ *	{
+ *		code = how->code;
+ *	}
+ *
+ *	static void
+ *	closed(void *arg)
+ *	{
+ *		over = 1;
+ *	}
+ *
+ *	static void
+ *	failed(void *arg, int why, const char *message)
+ *	{
+ *		fprintf(stderr, "%s\n", message);
+ *		over = 1;
+ *	}
+ *
+ *	int
+ *	main(int argc, char **argv)
+ *	{
+ *		const struct execd_process_events events = { .output = output,
+ *			.exited = exited, .closed = closed, .failed = failed };
+ *		struct execd_options options = { .url = argv[1],
+ *			.token = getenv("EXECD_TOKEN") };
+ *		struct execd_start start = {
+ *			.argv = (const char *const *)argv + 2 };
+ *		struct execd_client *c;
+ *		struct execd_process *p;
+ *
+ *		if (argc < 3)
+ *			return code;
+ *		c = execd_client_new(&options);
+ *		if (execd_process_start(c, &start, &events, NULL, &p) < 0) {
+ *			fprintf(stderr, "%s\n", execd_client_error(c));
+ *			over = 1;
+ *		}
+ *		while (!over && execd_client_run(c, -1) == 0)
+ *			continue;
+ *		execd_client_free(c);
+ *		return code;
+ *	}
  *
  * execd_client_connect() and execd_client_run() block. execd_process_start()
  * blocks until the first initialize is answered. The first connection attempt
  * looks the host's address up and blocks for at most connect_timeout_ms. The
  * end of a stdio: connection waits up to 2 s for the command, and that of an
  * ask: lease up to 7 s for its program. Nothing else blocks. A program with its
- *own event loop asks execd_client_prepare() what to poll for and then calls
- *execd_client_dispatch().
+ * own event loop asks execd_client_prepare() what to poll for and then calls
+ * execd_client_dispatch().
  *
  * Functions return 0 or -errno. Pointers that a callback gets are valid until
  * it returns. A callback may start requests and processes and free processes.
  * It must not free the client or run it. One client belongs to one thread. If
  * memory runs out, the program ends. With wss:, stdio: and ask: URLs the
- *program must ignore SIGPIPE.
+ * program must ignore SIGPIPE.
  */
 #ifndef EXECD_CLIENT_H
 #define EXECD_CLIENT_H
@@ -39,6 +88,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct execd_client;
 struct execd_process;
@@ -403,5 +456,9 @@ const char *execd_json_string(const struct json_value *v, size_t *len);
 /* Return the number or boolean of v, or fallback if v is something else. */
 int64_t execd_json_number(const struct json_value *v, int64_t fallback);
 bool execd_json_bool(const struct json_value *v, bool fallback);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

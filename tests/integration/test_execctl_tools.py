@@ -2,6 +2,8 @@
 """execctl: environments, info, doctor, completions, watch."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -198,19 +200,45 @@ def test_watch(ctl, directory):
     assert (p.stdout.read(), p.wait(20)) == (b"two\n", 3)
 
 
-def test_a_library_program(server, directory):
-    """The header alone, and the archive, are enough for somebody else."""
-    if not shutil.which("cc"):
+# Names that the library has, too, but keeps to itself.
+ITS_OWN = "\nvoid xmalloc(void);\nvoid log_error(void);\nvoid\nxmalloc(void)\n{\n}\nvoid\nlog_error(void)\n{\n}\n"
+
+
+@pytest.mark.parametrize("compiler", [["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L"], ["c++", "-std=c++20", "-x", "c++"]], ids=["c", "c++"])
+def test_a_library_program(server, directory, compiler):
+    """The header alone, with the program in it, and the archive, are enough for somebody else."""
+    if not shutil.which(compiler[0]):
         pytest.skip("no compiler")
     from conftest import BUILD, SANITIZED
     if SANITIZED:
         pytest.skip("the archive wants the sanitizer")
-    source = os.path.join(os.path.dirname(__file__), "library_example.c")
     client = os.path.join(os.path.dirname(__file__), "../../client/lib")
+    with open(f"{client}/execd-client.h") as f:
+        lines = re.findall(r"^ \*\t(.*)$", f.read().split("#ifndef")[0], re.M)
     program = directory / "example"
-    subprocess.run(["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", f"-I{client}", source,
+    (directory / "example.c").write_text("\n".join(lines) + ITS_OWN)
+    subprocess.run([*compiler, "-Wall", "-Wpedantic", "-Werror", f"-I{client}", directory / "example.c", "-x", "none",
                     str(BUILD / "client/lib/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
                    check=True)
     for url in (server.url, f"ask:echo '{{\"url\":\"{server.url}\"}}'; cat"):
-        r = subprocess.run([program, url], capture_output=True, timeout=30)
+        r = subprocess.run([program, url, "/bin/sh", "-c", "echo from the library; exit 5"], capture_output=True, timeout=30)
         assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr
+
+
+def test_the_pages_of_the_library():
+    """They name functions of the header, each is found under its name, and is shown as it is declared."""
+    tree = pathlib.Path(__file__).parents[2]
+    header = re.sub(r"/\*.*?\*/|\s+", " ", (tree / "client/lib/execd-client.h").read_text(), flags=re.S)
+    installed = (tree / "man/meson.build").read_text()
+    names = []
+    for page in sorted((tree / "man").glob("*.3")):
+        text = page.read_text()
+        here = re.findall(r"^\.Nm (\w+)", text, re.M)
+        assert here[0] == page.stem and f"{page.name}'" in installed
+        assert all(f"'{name.removeprefix('execd_')}'" in installed for name in here[1:]), page
+        names += here
+        for line in re.findall(r"^\.Fn (execd_\w+ \".*\")$", text.split(".Sh DESCRIPTION")[0], re.M):
+            name, *args = re.split(r' ?"', line.rstrip('"'))
+            declared = re.search(rf"\b{name}\( ?([^)]*)\);", header)[1].replace("*", "* ").split()
+            assert ", ".join(args[::2]).replace("*", "* ").split() == declared, line
+    assert len(names) == 10 and all(re.search(rf"\b{name}\(", header) for name in names)
