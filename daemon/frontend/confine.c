@@ -78,21 +78,15 @@ static const struct filter_rule rules[] = {
  * connections that are being opened. */
 #define OWN_DESCRIPTORS 64
 
-/* Makes a user namespace in which user and group keep their ids. It permits an
- * ordinary user to mount, if the kernel allows it. */
+/* A user namespace permits an ordinary user to mount, if the kernel allows
+ * it. */
 static int
 enter_user_namespace(void)
 {
-	uid_t uid = getuid();
-	gid_t gid = getgid();
 	const char *step;
+	int err = userns_enter_new(NULL, &step);
 
-	/* Until it hides for good: of a process that is hidden already, as by
-	 * the mode of its program, root has the maps. */
-	if (prctl(PR_SET_DUMPABLE, 1) < 0 ||
-	    unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return -errno;
-	return userns_map_self(uid, gid, &step);
+	return err == 0 && unshare(CLONE_NEWNS) < 0 ? -errno : err;
 }
 
 /* Makes an empty read-only tmpfs the root and detaches the old root, so that no

@@ -18,6 +18,7 @@
 #include "userns.h"
 
 #define TAKEN 99
+#define HIGH  600
 
 int __real_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
     unsigned long d);
@@ -29,7 +30,7 @@ __wrap_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
     unsigned long d)
 {
 	if (option == PR_SET_DUMPABLE && a == 1)
-		for (int fd = 0; fd < 64; fd++)
+		for (int fd = 0; fd <= HIGH; fd++)
 			if (fcntl(fd, F_GETFD) >= 0)
 				_exit(TAKEN);
 	return __real_prctl(option, a, b, c, d);
@@ -46,6 +47,8 @@ enter(void)
 
 	if (pid == 0) {
 		__real_prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+		if (dup2(STDERR_FILENO, HIGH) != HIGH)
+			_exit(1);
 		err = userns_enter_new(&none, &step);
 		if (err == -TAKEN || __real_prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))
 			_exit(TAKEN);
