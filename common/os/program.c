@@ -3,18 +3,17 @@
 
 #include "base.h"
 
-/* Returns true if another process holds a lease on the file (fcntl(2),
- * F_SETLEASE). execve(2) would wait for that process for up to 45 seconds. A
- * file that cannot be opened for another reason counts as not leased. */
+/* Tells whether the file begins with "#!" and its first line ends with CR
+ * LF. */
 static bool
-is_leased(const char *path)
+has_carriage_return(int fd)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char line[256]; /* execve(2) reads as much */
+	ssize_t n = fd < 0 ? -1 : pread(fd, line, sizeof(line), 0);
+	const char *end = n > 2 ? memchr(line, '\n', (size_t)n) : NULL;
 
-	if (fd < 0)
-		return errno == EWOULDBLOCK;
-	close(fd);
-	return false;
+	return end != NULL && line[0] == '#' && line[1] == '!' &&
+	       end[-1] == '\r';
 }
 
 /* With several candidates, EACCES may only mean that a directory of PATH may
@@ -30,19 +29,30 @@ int
 program_execute(
     const char *const *candidates, char *const argv[], char *const envp[])
 {
-	int err = ENOENT;
+	int err = ENOENT, why;
 
 	for (const char *const *c = candidates; *c != NULL; c++) {
-		if (is_leased(*c))
+		/* It is closed by a successful exec. */
+		int fd = open(*c, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+		/* If another process holds a lease on the file (fcntl(2),
+		 * F_SETLEASE), execve(2) would wait for that process for up to
+		 * 45 seconds. */
+		if (fd < 0 && errno == EWOULDBLOCK)
 			return -ETXTBSY;
 		execve(*c, argv, envp);
-		if (errno == EACCES) {
+		why = errno;
+		if (why == EACCES) {
 			if (is_refused(*c, candidates[1] != NULL))
 				err = EACCES;
-		} else if (errno != ENOENT && errno != ENOTDIR)
-			return -errno;
+		} else if (why != ENOENT && why != ENOTDIR)
+			return -why;
+		else if (why == ENOENT && has_carriage_return(fd))
+			err = PROGRAM_CARRIAGE_RETURN;
 		else if (candidates[1] == NULL)
-			err = errno;
+			err = why;
+		if (fd >= 0)
+			close(fd);
 	}
 	return -err;
 }

@@ -6,12 +6,19 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
+#include <errno.h>
+
+/* ENOENT of a script whose first line ends with a carriage return, which
+ * execve(2) takes for a part of the interpreter's name. No kernel has this
+ * errno for anything else that program_execute() does. */
+#define PROGRAM_CARRIAGE_RETURN ELIBSCN
+
 /*
  * Executes the first candidate that can be executed, like execvp(3).
  * `candidates` ends with NULL. If a file does not exist, the next candidate is
  * tried. If a file may not be executed, the next one is tried as well, but the
  * error is kept. A directory that may not be searched counts as empty. Returns
- * only on error, with -errno.
+ * only on error, with -errno; -PROGRAM_CARRIAGE_RETURN is one of them.
  */
 int program_execute(
     const char *const *candidates, char *const argv[], char *const envp[]);

@@ -7,6 +7,7 @@
 #include "environment.h"
 #include "methods.h"
 #include "netproxy.h"
+#include "program.h"
 #include "report.h"
 #include "session.h"
 #include "shell_snapshot.h"
@@ -243,9 +244,17 @@ refuse_start(struct request *r, const struct launch *l, int err,
 		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
 		    KIND_UNAVAILABLE, "%s", error);
 	} else {
-		log_debug("process start: %s: %s", step, strerror(-err));
+		const char *more = "";
+
+		if (err == -PROGRAM_CARRIAGE_RETURN) {
+			err = -ENOENT;
+			more = ": the script's first line ends with CR LF, and "
+			       "CR counts as a part of its interpreter's name";
+		}
+		log_debug(
+		    "process start: %s: %s%s", step, strerror(-err), more);
 		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, kind_of(err),
-		    "%s (os error %d)", strerror(-err), -err);
+		    "%s (os error %d)%s", strerror(-err), -err, more);
 	}
 }
 

@@ -204,6 +204,13 @@ def test_a_path_with_a_relative_entry(ctl, directory):
     assert ctl("run", "-C", "/", "-E", "PATH=bin:/usr/bin:/bin", "mine").code == 127
 
 
+def test_a_script_from_windows_in_a_sandbox(ctl, directory, sandboxes):
+    (directory / "script").write_bytes(b"#!/bin/sh\r\necho hi\r\n")
+    (directory / "script").chmod(0o755)
+    r = ctl("run", "-s", "workspace-write", "-C", directory, "./script")
+    assert r.code == 127 and "the script's first line ends with CR LF" in r.err, r
+
+
 def test_a_language_that_the_server_lacks(ctl):
     r = ctl("run", "/bin/sh", "-c", "echo $LANG", env={"LANG": "xx_YY.UTF-8"})
     assert (r.code, r.out, r.err) == (0, b"xx_YY.UTF-8\n", "")

@@ -96,6 +96,20 @@ def test_refused_starts_leave_nothing(client, argv, extra, code, text, kind, tty
     assert len(client.events("a")) == 2
 
 
+@pytest.mark.parametrize("tty", [False, True])
+def test_a_script_with_lines_of_windows(client, directory, tty):
+    """Its interpreter's name ends with CR, which nobody sees in "No such file or directory"."""
+    script = directory / "script"
+    script.write_bytes(b"#!/bin/sh\r\necho hi\r\n")
+    script.chmod(0o755)
+    said = {"code": -32603, "message": "No such file or directory (os error 2): the script's first line ends with CR LF, and CR counts as "
+            "a part of its interpreter's name", "data": {"kind": "spawnNotFound"}}
+    for argv, env in ([str(script)], {}), (["script"], {"PATH": f"/nonexistent:{directory}"}):
+        assert client.start("a", argv, tty=tty, env=env)["error"] == said
+    script.write_bytes(b"#!/nonexistent\necho hi\r\n")
+    assert client.start("a", [str(script)], tty=tty)["error"]["message"] == "No such file or directory (os error 2)"
+
+
 @pytest.mark.parametrize("tty, word", [(False, "pipe"), (True, "PTY")])
 def test_an_empty_program_name(client, tty, word):
     assert client.start("a", [""], tty=tty)["error"] == \

@@ -629,7 +629,9 @@ on_failed(void *arg, int code, const char *message)
 			"%s; what became of the command is unknown", message));
 		return;
 	}
-	if (start_status(message) == EXIT_CTL_NOT_FOUND && r->start != NULL &&
+	/* What stands behind the error says more than is found out here. */
+	if (start_status(message) == EXIT_CTL_NOT_FOUND &&
+	    message[strlen(message) - 1] == ')' && r->start != NULL &&
 	    r->start->cwd != NULL)
 		ask_path(r->ctl, "fs/getMetadata", r->start->cwd,
 		    directory_known, r);
