@@ -38,13 +38,14 @@ struct network_rules {
 	struct network_rule *rules; /* owned */
 	size_t count;
 	bool allow_local; /* any address may be private */
-	bool every_port;  /* a pattern without a port is for all */
+	bool every_port;  /* a pattern without a port is for all: a client's */
 };
 
 /* How a command wants to speak with a host. */
 enum network_way {
-	NETWORK_HTTP,	/* the proxy speaks HTTP; ports need not be listed */
-	NETWORK_TUNNEL, /* bytes of any kind: ports 80 and 443, or listed */
+	NETWORK_HTTP, /* the proxy speaks HTTP; ports need not be listed */
+	/* bytes of any kind: ports 80 and 443, or listed, or every_port */
+	NETWORK_TUNNEL,
 };
 
 enum network_answer {

@@ -159,8 +159,8 @@ open_list(const struct netproxy_open *o, int fd, int resolver, int redirected)
 	l->resolver = l->redirected = -1;
 	l->resolver_address = o->resolver;
 	l->given = o->names;
-	/* A program that knows no proxy has no other way. */
-	l->client.every_port = o->redirected;
+	/* As with the peer. It is the operator's list that narrows ports. */
+	l->client.every_port = true;
 	LIST_INIT(&l->clients);
 	STAILQ_INIT(&l->names);
 	proxy_list_read(l, o->rules);

@@ -18,8 +18,8 @@ static const struct {
 	[NETPROXY_NOT_LISTED] = { "blocked-by-allowlist",
 	    "Domain not in allowlist." },
 	[NETPROXY_PORT_CLOSED] = { "blocked-by-allowlist",
-	    "The allowlist has this host, but a tunnel goes only to the ports "
-	    "80 and 443, or to one that is listed as HOST:PORT." },
+	    "The allowlist has this host for other ports: those of HOST:PORT, "
+	    "or 80 and 443 where the operator names none." },
 	[NETPROXY_PRIVATE] = { "blocked-by-allowlist",
 	    "Sandbox policy blocks local/private network addresses." },
 	[NETPROXY_BAD_METHOD] = { "blocked-by-method-policy",

@@ -222,17 +222,24 @@ def test_a_protocol_that_nobody_asked_for(proxy, origin):
 
 
 def test_a_tunnel_goes_to_listed_ports(proxy, origin):
+    """A client's pattern without a port is for every port, unless the operator's narrows it."""
     o = origin(hold=True, answer=b"banner")
-    p = proxy(["alocalhost", f"a127.0.0.1:{o.port}"])
+    p = proxy(["alocalhost", f"a127.0.0.1:{o.port}", "ab.example:5000", "Alocalhost", "A127.0.0.1:*", "Ab.example:*"])
     s, head = p.tunnel(f"localhost:{o.port}")
-    assert head.startswith(b"HTTP/1.1 403") and p.event()["reason"] == "port closed"
-    assert f"HOST:PORT. Rule: localhost".encode() in read_all(s)
-    s, head = p.tunnel(f"127.0.0.1:{o.port}")
-    assert head.startswith(b"HTTP/1.1 200") and p.event()["rule"] == f"127.0.0.1:{o.port}"
-    s.sendall(b"hello")
-    assert read_until(s, b"banner") == b"banner"
-    s.shutdown(socket.SHUT_WR)
-    assert read_all(s) == b""
+    e = p.event()
+    assert head.startswith(b"HTTP/1.1 403") and (e["reason"], e["source"]) == ("port closed", "operator")
+    assert b"or 80 and 443 where the operator names none. Rule: localhost" in read_all(s)
+    s, head = p.tunnel("b.example:443")
+    e = p.event()
+    assert head.startswith(b"HTTP/1.1 403") and (e["reason"], e["source"]) == ("port closed", "list")
+    for operators in ["A127.0.0.1:*"], []:
+        p = proxy(["a127.0.0.1", *operators])
+        s, head = p.tunnel(f"127.0.0.1:{o.port}")
+        assert head.startswith(b"HTTP/1.1 200") and p.event()["rule"] == "127.0.0.1"
+        s.sendall(b"hello")
+        assert read_until(s, b"banner") == b"banner"
+        s.shutdown(socket.SHUT_WR)
+        assert read_all(s) == b""
 
 
 @pytest.mark.parametrize("name,passes", [("localhost", True), (None, True), ("b.example", False)])
