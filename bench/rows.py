@@ -193,6 +193,30 @@ def _tls(bench, start, quick):
         server.stop()
 
 
+SCOPE = {"scopeId": "bench", "shell": {"name": "bash", "path": "/bin/bash"}}
+
+
+def _profile(bench, start, quick):
+    """One command that logs in, and commands one after the other that take the login's state from the first of them."""
+    home = bench.workspace / "home"
+    home.mkdir(exist_ok=True)
+    (home / ".bash_profile").write_text("sleep .5\n")
+    how = {"argv": ["/bin/bash", "-lc", "exit 0"], "env": {"HOME": str(home), "PATH": "/usr/bin:/bin"}}
+    server = start(bench)
+    try:
+        client = network.Client(server.url)
+        begin = time.monotonic()
+        client.run("login", **how)
+        logged_in = time.monotonic()
+        for i in range(20):
+            client.run(f"p{i}", shellSnapshot=SCOPE, **how)
+        total = time.monotonic() - logged_in
+        client.close()
+    finally:
+        server.stop()
+    return {"total": total, "share": total / 20 / (logged_in - begin)}
+
+
 ROWS = [
     Row("spawn", _spawn(count=60), [
         Figure("p50", "`/bin/true`, start to closed, ordinary client, p50", "µs", .025, .02)]),
@@ -240,6 +264,9 @@ ROWS = [
         Figure("list", "`/bin/true` with a list of hosts, p50", "µs", .5, .2),
         Figure("loopback", "a network of its own, beside the host's", "", 1.15, 1.05, absolute=True),
         Figure("listed", "a list of hosts, beside the host's network", "", 1.3, 1.15, absolute=True)]),
+    Row("profile", _profile, [
+        Figure("total", "20 commands with `shellSnapshot`, whose login takes half a second", "s", .8, .5),
+        Figure("share", "the same beside 20 that log in", "", .1, .07, absolute=True)]),
     Row("tls", _tls, [
         Figure("rate", "output over `wss` (AES-128-GCM) beside ssh (the same)", "MB/s", 1.0, 1.3, higher=True)],
         peer="sshd"),

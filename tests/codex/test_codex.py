@@ -392,6 +392,26 @@ def test_restricted(start, wire, form, directory, sandbox):
     assert {e[1] for e in wire.errors()} <= {-32004}
 
 
+def test_an_approved_escalation(start, wire, form, directory):
+    """Under a profile that denies a path, which Codex refuses unless the server says that it keeps the denial."""
+    if form == "clamp":
+        pytest.skip("the operator permits no more than workspace-write")
+    (directory / "secret").mkdir()
+    (directory / "secret/key").write_text("hidden\n")
+    codex = start(url=wire.url, form=form, flags=(), config={
+        "keys": 'default_permissions = "dev"\napproval_policy = "on-request"\napprovals_reviewer = "auto_review"',
+        "tables": f'[permissions.dev.filesystem]\n":root" = "read"\n"{directory}/secret" = "deny"\n'})
+    codex.model.outcome = "allow"
+    output = codex.call("exec_command", cmd=f"touch /var/tmp/{directory.name}; cat secret/key; rm -v /var/tmp/{directory.name}",
+                        sandbox_permissions="require_escalated", justification="The test wants it.")
+    assert f"removed '/var/tmp/{directory.name}'" in output and "hidden" not in output and "Permission denied" in output, output
+    codex.finish()
+    assert len(codex.model.reviews) == 1
+    (_, params, _), = wire.requests("process/start")
+    assert params["sandbox"]["sandboxOverride"] == "escalatedSandboxWithRestrictions"
+    assert {e[1] for e in wire.errors()} <= {-32004}
+
+
 def test_shell_snapshot(start, wire, form, directory, user):
     """With its feature on codex asks for the state of a login shell: the user's profile runs once."""
     profile = pathlib.Path(user.pw_dir) / ".bash_profile"
@@ -439,6 +459,24 @@ def blocks(heading):
     section = README.read_text().split(f"\n### {heading}\n")[1].split("\n#")[0]
     found = re.findall(r"(?:^    .*\n|^\n)+", section, re.M)
     return [re.sub("(?m)^    ", "", block).strip("\n") + "\n" for block in found if block.strip()]
+
+
+def test_the_programs_of_codex(program, start, spawn, mode, directory):
+    """"Codex on this machine": with the links that README.md names, commands find what Codex's own server brings."""
+    links, = (b for b in blocks("Codex on this machine") if b.startswith("ln -s"))
+    bin, vendor = directory / "bin", directory / "vendor"
+    bin.mkdir()
+    for name in "bin", "codex-path":
+        shutil.copytree(pathlib.Path(program).parents[1] / name, vendor / name, ignore=shutil.ignore_patterns("codex-code*"))
+    subprocess.run(["sh", "-euc", links.replace("DIR", str(vendor)).replace("/usr/local/bin", str(bin))], check=True)
+    s = spawn(*(["--environment", "PATH"] if mode == "root" else []), env={**os.environ, "PATH": f"{bin}:/usr/bin:/bin"})
+    codex = start(url=s.url)
+    patch = "*** Begin Patch\n*** Add File: patched\n+found\n*** End Patch"
+    run_it = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    ran = codex.run(f"command -v rg apply_patch; python3 -c '{run_it}' apply_patch '{patch}'; rg -l found", login=False)
+    words = ran.end()
+    assert words[:2] == [f"{bin}/rg", f"{bin}/apply_patch"] and words[-1] == "patched", ran.output
+    codex.finish()
 
 
 def test_the_section_of_readme(program, start, spawn, configured, mode, log, user, directory, tmp_path):

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from test_codex import (BUILD, clean, configured, directory, gate, log, mode, program, spawn, start, user)  # noqa: F401
+from test_codex import (BUILD, clean, configured, conftest, directory, gate, log, mode, program, spawn, start, user)  # noqa: F401
 from test_environments import HIS, MINE, environment, listener, root_alone
 from test_two_identities import other  # noqa: F401
 from rendezvous import Rendezvous
@@ -118,6 +118,28 @@ def test_forward_starts_again(configured, user, service, forward, harness, gate)
         assert "Process running" in said, said
     assert codex.run("echo after").end() == ["after"]
     codex.finish()
+
+
+@pytest.mark.skipif(not conftest.TORTURE, reason="LEFT TO scripts/torture suites: it takes half a minute")
+def test_forward_comes_for_another_environment(configured, user, service, forward, harness, gate):  # noqa: F811
+    """The other one's model has a session of its own, beside the one that waits; the first one's is told what it lost
+    when somebody comes for it again."""
+    s = configured(listener() + environment("one", user, MINE))
+    first = forward(MINE, "env_1", s.url)
+    codex = harness("env_1")
+    ran = codex.run("exec 3<gate; echo begun; read x <&3; echo more", yield_time_ms=250)
+    ran.until("begun")
+    end(service, "env_1", first)
+    forward(MINE, "env_2", s.url)
+    second = harness("env_2")
+    assert second.run("echo second").end() == ["second"]
+    ids = re.findall(r"session (\w+): opened", s.log)
+    assert len(set(ids)) == 2 and f"session {ids[0]}: detached" in s.log, s.log
+    forward(MINE, "env_1", s.url)
+    while "failed to resume" not in (said := str(codex.call("write_stdin", session_id=ran.session, chars=""))):
+        assert "Process running" in said, said
+    assert codex.run("echo after").end() == ["after"]
+    assert second.run("echo again").end() == ["again"]
 
 
 @root_alone

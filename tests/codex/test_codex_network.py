@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: ISC
 """The real Codex CLI with `[features] network_proxy`: its commands have a list of hosts in place of the network."""
+import socket
+
 import pytest
 
 from test_codex import (clean, configured, directory, log, mode, program, server, spawn, start, user, wire)  # noqa: F401
 from test_codex import assert_no_refusal
+from driver import VERSION
 from netproxy_program import Origin
 
 ASK = ("/usr/bin/python3 -c 'import sys, urllib.request\n"
@@ -24,11 +27,11 @@ def origin():
     o.stop()
 
 
-def config(**domains):
+def config(more="", /, **domains):
     lines = "".join(f'"{name}" = "{what}"\n' for name, what in domains.items())
     return {"keys": 'default_permissions = "dev"', "features": "network_proxy = true",
             "tables": '[permissions.dev.filesystem]\n":root" = "read"\n\n[permissions.dev.network]\nenabled = true\n'
-                      f'mode = "full"\n\n[permissions.dev.network.domains]\n{lines}'}
+                      f'mode = "full"\n{more}\n[permissions.dev.network.domains]\n{lines}'}
 
 
 def test_domains(start, wire, origin):
@@ -71,4 +74,42 @@ def test_codex_is_asked(start, wire, origin, outcome):
     told, = [m["params"] for _, who, m in wire.messages if who == "server" and m.get("method") == "network/policyDecision"]
     assert (told["decision"], told["decidedBy"]) == (outcome, "client")
     assert len(origin.seen) == (outcome == "allow")
+    assert_no_refusal(wire)
+
+
+TALK = """/usr/bin/python3 -c 'import socket, sys
+for host in sys.argv[2:]:
+    try:
+        with socket.create_connection((host, int(sys.argv[1])), 20) as s:
+            s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+            print(s.makefile().read().split()[-1])
+    except OSError as e:
+        print(type(e).__name__)
+' """
+
+
+@pytest.mark.skipif(int(VERSION.split(".")[1]) < 171, reason="transparent_tcp came with 0.171")
+def test_transparent_tcp(start, wire):
+    """Programs that know no proxy: codex refuses each command unless the server has the capability."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("TRANSPARENT TCP IS NOT TESTED: this host has no address but loopback")
+        address = s.getsockname()[0]
+    origin = Origin(address=address)
+    try:
+        codex = start(url=wire.url, flags=(), config=config("transparent_tcp = true\nallow_local_binding = true\n",
+                                                            **{address: "allow"}))
+        codex.first()
+        (_, _, answer), = wire.requests("initialize")
+        if "networkProxyTransparentTcp" not in answer["result"]["environmentInfo"]["capabilities"]:
+            pytest.skip("TRANSPARENT TCP IS NOT TESTED: this host has no nf_tables")
+        ran = codex.run(TALK + f"{origin.port} {address} none.example")
+        assert (ran.end(), ran.code) == (["hi", "ConnectionResetError"], 0), ran.output
+        codex.finish()
+    finally:
+        origin.stop()
+    (_, params, _), = wire.requests("process/start")
+    assert params["networkProxy"]["proxy"]["transparentTcp"] is True
     assert_no_refusal(wire)
