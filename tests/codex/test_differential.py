@@ -26,7 +26,7 @@ import pytest
 
 sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__), "../integration")]
 from conftest import EXECD, ROOT, as_user, user  # noqa: E402,F401
-from driver import codex_program  # noqa: E402
+from driver import VERSIONS, codex_program  # noqa: E402
 from execd_client import Stdio  # noqa: E402
 from skill_cases import AGENTS, FRONT_MATTER, NOT_READ_AGENTS, NOT_READ_FRONT_MATTER, skill  # noqa: E402
 
@@ -46,6 +46,7 @@ def since_171():
 # What an older reference answers otherwise: from which version on it is as here. Of the list of versions (driver.py), the
 # first that is.
 SINCE = {
+    "start-network": 171,       # transparentTcp
     "start-policy": 171,        # other words for a cwd of another host
     "patterns": 171,            # a backslash before a bracket
     "no-params": 166, "watch-missing": 166, "discover-skills": 166, "discover-links": 166, "discover-plugins": 166,
@@ -215,6 +216,13 @@ CACHE = ".codex/plugins/cache"
 READ_ONLY = {"cwd": "file://DIR", "windowsSandboxLevel": "disabled", "permissions": {
     "type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
         {"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"}]}}}
+NETWORK = {**READ_ONLY, "permissions": {**READ_ONLY["permissions"], "network": "enabled"}}
+# What the client sends once somebody has approved a command whose profile denies a path.
+APPROVED = {"cwd": "file://DIR", "windowsSandboxLevel": "disabled", "sandboxOverride": "escalatedSandboxWithRestrictions",
+            "permissions": {"type": "managed", "network": "restricted", "file_system": {"type": "restricted", "entries": [
+                {"path": {"type": "special", "value": {"kind": "root"}}, "access": "write"},
+                {"path": {"type": "path", "path": "file://DIR/secret"}, "access": "deny"},
+                *({"path": {"type": "path", "path": f"file:///.{n}"}, "access": "write"} for n in ("git", "agents", "codex", "aws"))]}}}
 DISABLED = {"windowsSandboxLevel": "disabled", "permissions": {"type": "disabled"}}
 WALK = {"maxDepth": 8, "maxDirectories": 100, "maxEntries": 100, "followDirectorySymlinks": False}
 FOLLOW = {**WALK, "followDirectorySymlinks": True}
@@ -344,6 +352,20 @@ CASES = {
     "start-policy": ("", [refused("/bin/true", sandbox={**policy, **more}, **start) for policy in (READ_ONLY, DISABLED) for more, start in (
         ({"cwd": "file://host/x"}, {}), ({"workspaceRoots": ["file://host/x"]} if policy == READ_ONLY else {"windowsSandboxLevel": "x"}, {}),
         ({"windowsSandboxLevel": "mxc"}, {}), ({"permissions": {"type": "x"}}, {}), ({}, {"cwd": "file://host/x"}))]),
+    "start-network": ("", [refused("/bin/true", enforceManagedNetwork=True, networkProxy={"proxy": {
+        "enabled": True, "enableSocks5": True, "enableSocks5Udp": True, "allowUpstreamProxy": True, "mode": "full",
+        "dangerouslyAllowAllUnixSockets": False, "domains": {"a.example": "allow"}, "unixSockets": None,
+        "allowLocalBinding": False, **proxy}, "auditMetadata": {}, "environmentId": None, "executionId": None}, **more)
+        for proxy, more in (
+            ({"enabled": False}, {}), ({"transparentTcp": True}, {}), ({"transparentTcp": True}, {"sandbox": None}),
+            ({"transparentTcp": 1}, {"sandbox": NETWORK}), ({"transparentTcp": None}, {"sandbox": NETWORK}),
+            ({"transparentTcp": True, "enableSocks5": False}, {"sandbox": NETWORK}))]),
+    "approved": ("mkdir secret; echo key >secret/f; ln -s secret way", [run(text, sandbox=APPROVED) for text in (
+        "cat secret/f", "cat way/f", "ls secret", "echo x >secret/new", "mv secret moved", "rm -rf secret", "echo x >new; cat new",
+        "echo x >/dev/null && echo written", "for d in null zero full random urandom tty; do test -c /dev/$d && echo $d; done",
+        "test -d /dev/shm && test -d /dev/pts && echo both")]),
+    "override": ("", [run("cat /etc/hostname >/dev/null; echo ran", sandbox={**APPROVED, "sandboxOverride": o})
+                     for o in ("noOverride", "bypassSandboxFirstAttempt", "x", 7)]),
     # the state of a login shell
     "snapshot": ("""cat >HOME/.bashrc <<'END'
               f() { echo "f $1"; }; g() { echo g; }; export -f g; alias l='echo alias'
@@ -559,6 +581,22 @@ def error_of(error, side):
         if message.startswith(words):
             message = words
     return [error["code"], message, error.get("data") if since_171() else None]
+
+
+# What the newest reference announces and execd does not do. It cannot be asked for without being announced.
+NOT_DONE = {"credentialMasking", "credentialMaskingCustomProviders"}
+
+
+def test_what_is_announced(reference, origin, user):
+    infos = []
+    for argv in [reference, "exec-server", "--listen", "stdio"], [str(EXECD), "--listen", "stdio"]:
+        side = Side(argv, user, "", origin)
+        infos.append(side.client.call("environment/info"))
+        side.stop()
+    theirs, ours = infos
+    missing = {n for n, v in theirs["capabilities"].items() if v and not ours["capabilities"].get(n)}
+    assert missing - {"networkProxyTransparentTcp"} == NOT_DONE & set(theirs["capabilities"])
+    assert ours["executorVersion"] == VERSIONS[-1]
 
 
 def test_there_is_a_row_for_each_difference():
