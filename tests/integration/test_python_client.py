@@ -958,6 +958,88 @@ def test_the_reference_server(directory, web):
         child.wait(10)
 
 
+# --- the OpenAI Agents SDK ----------------------------------------------------
+
+
+def test_a_sandbox_client_of_the_agents_sdk(server, sandboxes, directory, monkeypatch):
+    """The SDK itself is not in Debian: a double of its base classes asks what they ask."""
+    import agents_double
+    errors = agents_double.install(monkeypatch)
+    monkeypatch.delitem(sys.modules, "execd.agents", raising=False)
+    import io
+    from execd.agents import ExecdSandboxClient, ExecdSandboxClientOptions
+    manifest = agents_double.Manifest(root=str(directory / "work"), entries={"a/b": b"text"},
+                                      environment=agents_double.Environment(NAME="value"))
+
+    async def work():
+        client = ExecdSandboxClient()
+        session = await client.create(manifest=manifest, options=ExecdSandboxClientOptions(
+            url=server.url, exposed_ports=(8000,)))
+        await session.start()
+        assert (await session.read(pathlib.Path("a/b"))).read() == b"text"
+        r = await session.exec("echo $NAME; pwd; cat a/b >&2; touch /usr/x || exit 3")
+        assert (r.stdout, r.exit_code) == (f"value\n{directory}/work\n".encode(), 3) and r.stderr.startswith(b"text")
+        r = await session.exec("/no/such", shell=False)
+        assert r.exit_code == 127 and b"No such file" in r.stderr
+        with pytest.raises(errors.ExecTimeoutError):
+            await session.exec("sleep 100", timeout=0.2)
+        with pytest.raises(errors.WorkspaceReadNotFoundError):
+            await session.read(pathlib.Path("missing"))
+        await session.exec("ln -s /etc out; ln -s a in; touch skipped")
+        assert (await session.read(pathlib.Path("in/b"))).read() == b"text"
+        for path in ("out/passwd", "../f", "out/new/file"):
+            with pytest.raises(errors.InvalidManifestPathError):
+                await session.read(pathlib.Path(path))
+            with pytest.raises(errors.InvalidManifestPathError):
+                await session.write(pathlib.Path(path), io.BytesIO(b"x"))
+        with pytest.raises(errors.ExposedPortUnavailableError):  # nobody may use it: the profile has no network
+            monkeypatch.setattr(session.box, "forward", refuse)
+            await session.resolve_exposed_port(8000)
+
+        # The program dies, and another one resumes; then the server forgets the session.
+        payload = session.state.model_dump()
+        payload = {**payload, "manifest": session.state.manifest, "options": session.state.options}
+        await session.box.detach()
+        assert not await session.running()
+        state = type(session.state)(**payload)
+        session = await client.resume(state)
+        await session.start()
+        assert session.state.execd_session == state.execd_session and await session.running()
+        assert (await session.exec("cat a/b")).stdout == b"text"
+        await session.box.end()
+        session = await client.resume(state)
+        await session.start()
+        assert session.state.execd_session != state.execd_session
+        assert (await session.exec("cat a/b")).stdout == b"text"
+
+        # A workspace goes into another one, with a repository that the model may not write.
+        (directory / "work/.git").mkdir()
+        (directory / "work/.git/HEAD").write_text("ref")
+        (directory / "work/.git").chmod(0o777)
+        r = await session.exec("echo x >.git/HEAD")
+        assert not r.ok() and b"ead-only" in r.stderr
+        await session.aclose()
+        other = await client.create(options=ExecdSandboxClientOptions(url=server.url))
+        await other.start()
+        root = other.state.manifest.root
+        assert root.startswith(other.box.home)
+        await other.hydrate_workspace(session.persisted)
+        r = await other.exec("cat a/b; ls")
+        assert r.stdout == b"texta\nin\nout\n"
+        async with execd.aio.connect(server.url) as box:
+            assert [e.name for e in await box.files.listdir(root)] == [".git", "a", "in", "out"]
+            assert await box.files.read(f"{root}/.git/HEAD") == b"ref"
+        await client.delete(other)
+        await client.delete(session)
+        async with execd.aio.connect(server.url) as box:
+            assert not await box.files.exists(root) and await box.files.exists(directory / "work")
+
+    async def refuse(port):
+        raise execd.MissingCapability("processForward", "forward()")
+
+    asyncio.run(work())
+
+
 # --- the package --------------------------------------------------------------
 
 

@@ -26,14 +26,14 @@ def check_sandbox(sandbox: Any, network: bool) -> None:
         raise ValueError(f"sandbox: {sandbox!r} is neither read-only nor workspace-write")
 
 
-def context(sandbox: str | Mapping[str, Any], cwd: str, network: bool) -> dict[str, Any]:
-    """`cwd` is the URI of the workspace."""
+def context(sandbox: str | Mapping[str, Any], cwd: str, network: bool, guarded: str = "read") -> dict[str, Any]:
+    """`cwd` is the URI of the workspace, and `guarded` what may be done with those directories."""
     if not isinstance(sandbox, str):
         return dict(sandbox)
     entries = [_entry("root", "read")]
     if sandbox == "workspace-write":
         entries += [_entry(kind, "write") for kind in ("project_roots", "slash_tmp", "tmpdir")]
-        entries += [_entry("project_roots", "read", name) for name in _GUARDED]
+        entries += [_entry("project_roots", guarded, name) for name in _GUARDED]
     return {"permissions": {"type": "managed", "network": "enabled" if network else "restricted",
                             "file_system": {"type": "restricted", "entries": entries}},
             "cwd": cwd, "workspaceRoots": [cwd], "windowsSandboxLevel": "disabled"}
