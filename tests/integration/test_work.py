@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: ISC
 """Real work through execd, compared with the same thing run directly."""
 import hashlib
+import shutil
 import subprocess
 
-from conftest import as_user
+import pytest
+from conftest import EXECD, ROOT, Server, as_user
+from landlock_only import policy
 
 
 def direct(user, script, cwd):
@@ -63,3 +66,38 @@ def test_an_interactive_shell(client, user, directory):
     d = subprocess.run(as_user(user, ["env", "-i", "--default-signal", "PATH=/usr/bin:/bin", "/bin/sh"]), cwd="/tmp",
                        input="\n".join(lines).encode() + b"\n", capture_output=True)
     assert (r.code, r.stdout.encode()) == (d.returncode, d.stdout) and r.code == 3
+
+
+class WithItsOwnSsh(Server):
+    """A server on a host whose /etc/ssh has a file that the configuration includes, a host's key, and what a policy denies."""
+
+    MAKE = """mount -t tmpfs -o mode=755 none /etc/ssh && cd /etc/ssh && mkdir ssh_config.d && umask 022 &&
+echo 'Include /etc/ssh/ssh_config.d/*.conf' >ssh_config && printf 'Host there\\n\\tPort 4711\\n' >ssh_config.d/a.conf &&
+ln -s "$1" ssh_config.d/link && cp ssh_config key && chmod 600 key && cd / && shift && exec "$@" """
+
+    def __init__(self, mode, user, secret):
+        flags = ["--user", user.pw_name, "--allow-unauthenticated"] if mode == "root" else []
+        argv = [str(EXECD), "--listen", "ws://127.0.0.1:0", *flags]
+        self._start(mode, ["unshare", "-m", "sh", "-c", self.MAKE, "-", secret, *(argv if mode == "root" else as_user(user, argv))], None)
+
+
+@pytest.mark.skipif(not ROOT or not shutil.which("ssh"), reason="needs root, who mounts, and ssh")
+def test_ssh_in_a_sandbox(mode, user, directory, sandboxes):
+    """It refuses included files of another owner than root, whom a sandbox does not know, and the user."""
+    (directory / "secret").write_text("secret")
+    (directory / "secret").chmod(0o644)
+    s = WithItsOwnSsh(mode, user, str(directory / "secret"))
+    try:
+        c = s.ready()
+        look = "ssh -G there 2>&1 | grep -E '^port|Bad'; stat -c %U /etc/ssh/ssh_config; echo x 2>&1 >/etc/ssh/x; ls /etc/ssh /etc/ssh/ssh_config.d"
+        r = c.run("a", ["/bin/sh", "-c", look], sandbox=policy())
+        assert "port 4711\n" in r.stdout and "Bad owner" not in r.stdout and user.pw_name in r.stdout.split(), r.stdout
+        assert "a.conf" in r.stdout and "link" in r.stdout and "key" not in r.stdout.split() and "Read-only file system" in r.stdout + r.stderr, r
+        r = c.run("b", ["/bin/cat", "/etc/ssh/ssh_config.d/link"], sandbox=policy((directory / "secret", "deny")))
+        assert "secret" not in r.stdout, r
+        # A policy that has something to say about it has the last word, and root's files stay whose they are.
+        denied = policy(("/etc/ssh/ssh_config.d", "deny"))
+        r = c.run("c", ["/bin/sh", "-c", "cat /etc/ssh/ssh_config.d/a.conf; stat -c %U /etc/ssh/ssh_config"], sandbox=denied)
+        assert "4711" not in r.stdout and user.pw_name not in r.stdout.split(), r
+    finally:
+        s.stop()

@@ -509,8 +509,8 @@ int
 view_build(const struct plan *plan, uint64_t shm_bytes, char *step)
 {
 	static int (*const steps[])(struct view *) = { open_old, add_base,
-		make_empty, add_proc, view_add_system, add_plan, seal,
-		replace_root };
+		make_empty, add_proc, view_add_system, add_plan, view_add_ssh,
+		seal, replace_root };
 	struct view v = { .plan = plan,
 		.shm_bytes = shm_bytes,
 		.step = step,

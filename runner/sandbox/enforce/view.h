@@ -92,7 +92,7 @@ void view_mount_group(void);
  */
 int view_mount_proc(void);
 
-/* --- shared by view.c and view_system.c --------------------------------- */
+/* --- shared by view.c, view_ssh.c and view_system.c --------------------- */
 
 /* The empty files and directories that cover names in the finished view. */
 #define VIEW_EMPTY	     "/dev/.empty"
@@ -146,5 +146,9 @@ int view_point(struct view *v, const char *path, bool directory, bool *own);
 
 /* Adds /dev and /sys. Returns 0 or -errno. */
 int view_add_system(struct view *v);
+
+/* view_ssh.c: covers /etc/ssh with a copy that is the user's, unless the plan
+ * has something to say about it. Returns 0 or -errno. */
+int view_add_ssh(struct view *v);
 
 #endif
