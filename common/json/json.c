@@ -93,6 +93,35 @@ json_clear(struct json_doc *doc)
 	doc->root = NULL;
 }
 
+static void
+move(struct slice *s, const char *from, size_t len, const char *to)
+{
+	uintptr_t at = (uintptr_t)s->ptr, begin = (uintptr_t)from;
+
+	if (at >= begin && at + s->len <= begin + len)
+		s->ptr = to + (at - begin);
+}
+
+void
+json_move(struct json_doc *doc, const char *from, size_t len, const char *to)
+{
+	struct json_value *after[JSON_MAX_DEPTH], *v = doc->root;
+	size_t depth = 0;
+
+	while (v != NULL) {
+		move(&v->key, from, len, to);
+		move(&v->text, from, len, to);
+		if (v->first != NULL) {
+			after[depth++] = v->next;
+			v = v->first;
+			continue;
+		}
+		v = v->next;
+		while (v == NULL && depth > 0)
+			v = after[--depth];
+	}
+}
+
 /* Records an error in serde's format. Lines count from 1, and columns are bytes
  * within the line. */
 static void

@@ -54,6 +54,11 @@ struct json_doc {
 int json_parse(struct json_doc *doc, const char *text, size_t len);
 void json_clear(struct json_doc *doc);
 
+/* Lets the tree point into `to`, a copy of the len bytes of the text that it
+ * was parsed from. */
+void json_move(
+    struct json_doc *doc, const char *from, size_t len, const char *to);
+
 /* Allocates n bytes that live as long as the tree. Never returns NULL. */
 void *json_alloc(struct json_doc *doc, size_t n);
 

@@ -15,6 +15,16 @@ struct client;
 struct event_base;
 struct session;
 struct snapshot;
+struct start;
+
+/* What a request that is not answered yet waits for. */
+enum request_waits {
+	WAITS_FOR_NOTHING,
+	WAITS_FOR_FILES,    /* the answers of earlier ones that change files */
+	WAITS_FOR_PATHS,    /* until somebody else has opened .slow */
+	WAITS_FOR_PATTERNS, /* until somebody has looked what they match */
+	WAITS_FOR_STATE,    /* that .capture takes of a login shell */
+};
 
 /* Returned by a handler that answers later; it took the id. */
 #define RPC_PENDING 1
@@ -25,12 +35,14 @@ struct request {
 	struct client *client; /* whose request it is; NULL in a helper */
 	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
 	struct spool *spool;   /* owned by the dispatcher too; NULL: none */
-	bool unscanned; /* not answered: its patterns must be scanned first */
-	char **slow;	/* not answered: these paths must be opened first */
-	bool opened;	/* these paths were opened */
-	/* not answered: the state of its login shell must be taken first */
+	enum request_waits waits;
+	char **slow; /* owned by the dispatcher too; NULL: none */
+	bool opened; /* they were */
 	const struct snapshot *capture;
-	bool captured; /* it was, or could not be */
+	/* Its number among those of the session that change files; of a start,
+	 * that of the last one before it. 0: none. */
+	uint64_t change;
+	struct start *start; /* a start that has begun; owned as the id */
 };
 
 /* How many requests of one session may wait for an answer. */

@@ -13,6 +13,7 @@ struct held_request {
 	const struct rpc_method *method;
 	struct rpc_id id;
 	struct spool *spool; /* NULL: none */
+	uint64_t change;
 	size_t len;
 	char text[];
 };
@@ -240,8 +241,9 @@ find_sandbox(struct request *r, const struct rpc_method *method,
 		wanted = file_router_wants(method, &p.fs);
 		err = sandboxes_find(sb, &wanted, sandbox, error);
 	}
-	r->unscanned = err == -EINPROGRESS;
-	if (err < 0 && !r->unscanned)
+	if (err == -EINPROGRESS)
+		r->waits = WAITS_FOR_PATTERNS;
+	else if (err < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	return err == 0;
@@ -336,6 +338,7 @@ forward(struct request *r, const struct rpc_method *method,
 	if (helper_sandbox(h) != NULL &&
 	    sandbox_use(helper_sandbox(h), use_of(method)) < 0)
 		return refuse(r, helper_sandbox(h)->pool->step);
+	note.change = r->change;
 	f->outstanding++;
 	f->exclusive = helper_sandbox(h) != NULL;
 	return helper_forward(h, r, &note, text, len);
@@ -353,6 +356,7 @@ hold(struct request *r, const struct rpc_method *method, const char *text,
 	h->method = method;
 	h->id = r->id;
 	h->spool = r->spool;
+	h->change = r->change;
 	r->id = (struct rpc_id){ 0 };
 	r->spool = NULL;
 	h->len = len;
@@ -361,6 +365,34 @@ hold(struct request *r, const struct rpc_method *method, const char *text,
 	r->session->held_bytes += len;
 	r->session->client.waiting++;
 	return RPC_PENDING;
+}
+
+uint64_t
+file_router_number(struct session *s, const struct rpc_method *method,
+    const struct rpc_message *m)
+{
+	if (method->family == FAMILY_EXEC)
+		return s->files->changes;
+	if (method->method != NULL || method->helper != HELPER_FILES ||
+	    method->use == FILE_READS ||
+	    method->params == params_fs_read_block ||
+	    (method->use == FILE_OPENS &&
+		!json_is(json_get(m->params, "mode"), "replace")))
+		return 0;
+	return ++s->files->changes;
+}
+
+uint64_t
+file_router_oldest_change(const struct session *s)
+{
+	uint64_t oldest =
+	    s->files->outstanding > 0 ? helper_oldest_change(s) : UINT64_MAX;
+	const struct held_request *h;
+
+	STAILQ_FOREACH (h, &s->files->held, link)
+		if (h->change > 0 && h->change < oldest)
+			oldest = h->change;
+	return oldest;
 }
 
 static bool
@@ -395,7 +427,8 @@ file_router_take(struct request *r, const struct rpc_method *method,
 		return RPC_PENDING;
 	}
 	forward(r, method, m, text, len);
-	if (r->unscanned) {
+	if (r->waits == WAITS_FOR_PATTERNS) {
+		r->waits = WAITS_FOR_NOTHING;
 		hold(r, method, text, len);
 		scan_first(s);
 	}
@@ -438,10 +471,11 @@ release_first(struct session *s)
 		s->client.waiting--;
 		r.id = h->id;
 		r.spool = h->spool;
+		r.change = h->change;
 		forward(&r, h->method, &m, h->text, h->len);
 	}
 	rpc_message_clear(&m);
-	if (r.unscanned) {
+	if (r.waits == WAITS_FOR_PATTERNS) {
 		put_back(&r, h);
 		return false;
 	}
@@ -489,6 +523,7 @@ file_router_resume(struct session *s)
 	while (!STAILQ_EMPTY(&f->held) && release_first(s))
 		continue;
 	helper_pause_client(s);
+	s->server->files_answered(s);
 }
 
 void

@@ -32,6 +32,7 @@ struct session;
  */
 enum file_note_kind { FILE_NOTE_NONE, FILE_NOTE_OPEN, FILE_NOTE_CLOSE };
 struct file_note {
+	uint64_t change; /* as of the request (request.h) */
 	enum file_note_kind kind;
 	uint8_t id_len;
 	char id[FILE_HANDLE_ID_MAX];
@@ -53,9 +54,19 @@ struct file_router {
 	unsigned outstanding;		  /* forwarded but not answered */
 	bool exclusive;			  /* the outstanding one has a policy */
 	bool scanning; /* the first held one waits for its scan */
+	uint64_t
+	    changes; /* the number of the last request that changes files */
 };
 
 void file_router_init(struct file_router *f);
+
+/* Returns the request's number among those that change files; if it changes
+ * none, and begins a process, the number of the last one; else 0. */
+uint64_t file_router_number(struct session *s, const struct rpc_method *method,
+    const struct rpc_message *m);
+
+/* Returns the number of the oldest one that is not answered, or UINT64_MAX. */
+uint64_t file_router_oldest_change(const struct session *s);
 
 /* Answers, forwards or holds the request. Returns 0 or RPC_PENDING. */
 int file_router_take(struct request *r, const struct rpc_method *method,

@@ -757,6 +757,20 @@ flush(struct helper *h)
 	helper_pause_client(h->session);
 }
 
+uint64_t
+helper_oldest_change(const struct session *s)
+{
+	uint64_t oldest = UINT64_MAX;
+	const struct forwarded *f;
+	const struct helper *h;
+
+	TAILQ_FOREACH (h, &s->helpers, link)
+		STAILQ_FOREACH (f, &h->waiting, link)
+			if (f->note.change > 0 && f->note.change < oldest)
+				oldest = f->note.change;
+	return oldest;
+}
+
 void
 helper_out_cb(evutil_socket_t fd, short what, void *arg)
 {

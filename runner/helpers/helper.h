@@ -36,6 +36,10 @@ struct sandbox *helper_sandbox(const struct helper *h);
 int helper_forward(struct helper *h, struct request *r,
     const struct file_note *note, const char *text, size_t len);
 
+/* Returns the smallest number (struct file_note) of a request that a file
+ * helper has not answered, or UINT64_MAX. */
+uint64_t helper_oldest_change(const struct session *s);
+
 /* Pauses the client while helpers are far behind. */
 void helper_pause_client(struct session *s);
 

@@ -111,13 +111,11 @@ method_command_exec(struct request *r, const union method_params *params)
 	struct json_writer w;
 	char id[ID_MAX];
 
-	p.process_id = make_id(r->session, id);
+	p.process_id = r->start != NULL ? start_process_id(r->start)
+					: make_id(r->session, id);
 	sp = method_process_begin(r, &p);
-	if (sp == NULL) {
-		/* the request will be repeated */
-		r->session->v0_starts -= r->unscanned || r->slow != NULL;
+	if (sp == NULL)
 		return 0;
-	}
 	sp->v0 = true;
 	sp->process.observer = &observer;
 	process_state_keep(&sp->process.state, 0, 0);

@@ -219,6 +219,18 @@ kind_of(int err)
 					       : KIND_FAILED;
 }
 
+/*
+ * A start between its request and its answer: what was read, decided and made
+ * until now. Meanwhile its process is STARTING.
+ */
+struct start {
+	struct session_process *process; /* owned, until it runs */
+	char **argv, **envp;		 /* owned */
+	struct network_list list;
+	int64_t began_us;
+	bool captured; /* it has waited for the state of a login shell */
+};
+
 /* What is started. */
 struct launch {
 	const struct process_start_params *params;
@@ -332,16 +344,15 @@ start(struct request *r, const struct launch *l, char **envp,
 		.parent_death_signal = !s->config.pid_namespace,
 		.null_fd = s->null_fd,
 	};
-	struct session_process *sp = session_process_new(s, p->process_id);
+	struct session_process *sp =
+	    told ? r->start->process : session_process_new(s, p->process_id);
 	bool enforcing = false;
 	const char *step;
 	int err;
 
 	if (request.tty && s->config.record_tty &&
-	    !recorder_begin(r, sp, p, l->argv, envp)) {
-		free(sp);
+	    !recorder_begin(r, sp, p, l->argv, envp))
 		return NULL;
-	}
 	err = process_start(&sp->process, s->base, &s->groups, &request,
 	    told ? s->config.retention_bytes : 0,
 	    told ? &session_observer : &snapshot_observer, sp, &step,
@@ -352,14 +363,17 @@ start(struct request *r, const struct launch *l, char **envp,
 		else
 			refuse_start(r, l, err, step, enforcing);
 		recorder_end(sp);
-		free(sp);
+		if (!told)
+			free(sp);
 		return NULL;
 	}
 	session_add(s, sp);
-	if (told)
+	if (told) {
+		r->start->process = NULL;
 		apply_options(sp, p, l->argv);
-	else
+	} else {
 		snapshot_begun(l->capture, sp, envp);
+	}
 	return sp;
 }
 
@@ -435,17 +449,22 @@ build_environment(struct session *s, const struct process_start_params *p,
 		   : envp;
 }
 
+static struct sandbox_request
+wants(const struct process_start_params *p, char **envp)
+{
+	return (struct sandbox_request){
+		.asked = p->has_sandbox ? &p->sandbox : NULL,
+		.cwd = p->cwd.path,
+		.tmpdir = envp != NULL ? environment_get(envp, "TMPDIR") : NULL,
+	};
+}
+
 struct sandbox_request
 method_process_wants(
     struct session *s, const struct process_start_params *p, char ***envp)
 {
 	*envp = build_environment(s, p, NULL);
-	return (struct sandbox_request){
-		.asked = p->has_sandbox ? &p->sandbox : NULL,
-		.cwd = p->cwd.path,
-		.tmpdir =
-		    *envp != NULL ? environment_get(*envp, "TMPDIR") : NULL,
-	};
+	return wants(p, *envp);
 }
 
 /*
@@ -513,7 +532,7 @@ start_with_list(struct request *r, const struct launch *l,
 	return sp;
 }
 
-/* Answers and returns NULL as start() does, or with r->unscanned set. */
+/* Answers and returns NULL as start() does, or for patterns. */
 static struct session_process *
 start_in_sandbox(struct request *r, const struct launch *l,
     const struct sandbox_request *wanted)
@@ -528,9 +547,10 @@ start_in_sandbox(struct request *r, const struct launch *l,
 	for (int tries = 1; tries <= START_TRIES; tries++) {
 		int err = sandboxes_find(&s->sandbox, wanted, &sandbox, error);
 
-		r->unscanned = err == -EINPROGRESS;
-		if (r->unscanned)
+		if (err == -EINPROGRESS) {
+			r->waits = WAITS_FOR_PATTERNS;
 			return NULL;
+		}
 		if (err < 0) {
 			if (l->capture == NULL)
 				refuse_policy(r, error);
@@ -552,8 +572,6 @@ start_in_sandbox(struct request *r, const struct launch *l,
 	sp->sandbox.names = sp->network != NULL && sp->network->resolver >= 0;
 	return sp;
 }
-
-#define _cleanup_list_ __attribute__((cleanup(network_list_clear)))
 
 /* Answers and returns false if a pattern cannot be read. */
 static bool
@@ -592,7 +610,8 @@ begin_capture(struct request *r, const struct launch *l, struct snapshot *n,
 
 	capture.started = argv;
 	capture.capture = n;
-	if (launch(r, &capture, wanted) != NULL || r->unscanned)
+	if (launch(r, &capture, wanted) != NULL ||
+	    r->waits != WAITS_FOR_NOTHING)
 		return true;
 	snapshot_failed(n);
 	return false;
@@ -634,7 +653,7 @@ use_state(struct launch *l, struct session *s, const struct snapshot *n,
 
 /*
  * Finds the state of the login shell that a command asks for. Returns false if
- * the request waits for it, or is r->unscanned.
+ * the request waits, for it or for its patterns.
  */
 static bool
 find_state(struct request *r, struct launch *l,
@@ -646,55 +665,111 @@ find_state(struct request *r, struct launch *l,
 		return true;
 	if (snapshot_state(n) != NULL)
 		use_state(l, r->session, n, o);
-	else if (!r->captured &&
+	else if (!r->start->captured &&
 		 (snapshot_is_captured(n) ||
-		     (snapshot_is_due(n) && begin_capture(r, l, n, wanted))))
-		r->capture = r->unscanned ? NULL : n;
-	return r->capture == NULL && !r->unscanned;
+		     (snapshot_is_due(n) && begin_capture(r, l, n, wanted))) &&
+		 r->waits == WAITS_FOR_NOTHING) {
+		r->waits = WAITS_FOR_STATE;
+		r->capture = n;
+		r->start->captured = true;
+	}
+	return r->waits == WAITS_FOR_NOTHING;
+}
+
+static bool
+take_words(
+    struct request *r, const struct process_start_params *p, struct start *st)
+{
+	st->argv = build_argv(p);
+	if (st->argv != NULL)
+		st->envp = build_environment(r->session, p, NULL);
+	if (st->envp != NULL)
+		return true;
+	reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
+	    st->argv == NULL ? "nul byte found in provided data"
+			     : "data provided contains a nul byte");
+	return false;
+}
+
+/* Everything that depends on the request alone. Answers and returns NULL if it
+ * is refused. */
+static struct start *
+begin(struct request *r, const struct process_start_params *p)
+{
+	struct session *s = r->session;
+	struct start *st;
+
+	if (!check_start(r, p) || (s->record != NULL && !audit_permits(r)))
+		return NULL;
+	st = xcalloc(1, sizeof(*st));
+	st->began_us = s->record != NULL ? now_us() : 0;
+	st->process = session_process_new(s, p->process_id);
+	if (read_list(r, p, &st->list) && take_words(r, p, st))
+		return st;
+	start_free(st);
+	return NULL;
+}
+
+void
+start_free(struct start *st)
+{
+	if (st == NULL)
+		return;
+	free(st->process);
+	free(st->argv);
+	free(st->envp);
+	network_list_clear(&st->list);
+	free(st);
+}
+
+struct slice
+start_process_id(const struct start *st)
+{
+	return (struct slice){ st->process->id, st->process->id_len };
 }
 
 #define _cleanup_restored_ __attribute__((cleanup(restored_clear)))
 
+/* From where it waited, or from its beginning. */
+static struct session_process *
+go_on(struct request *r, const struct process_start_params *p)
+{
+	struct start *st = r->start;
+	struct launch l = { .params = p,
+		.argv = st->argv,
+		.started = st->argv,
+		.envp = st->envp };
+	_cleanup_restored_ struct restored restored = { 0 };
+	struct sandbox_request wanted = wants(p, st->envp);
+
+	wanted.hosts = p->network.given ? &st->list : NULL;
+	if (starting_oldest_change(r->session) <= r->change)
+		r->waits = WAITS_FOR_FILES;
+	else if (!r->opened)
+		r->slow = find_slow(r->session, p, st->envp, &wanted);
+	if (r->waits != WAITS_FOR_NOTHING || r->slow != NULL ||
+	    !find_state(r, &l, &wanted, &restored))
+		return NULL;
+	return launch(r, &l, &wanted);
+}
+
 struct session_process *
 method_process_begin(struct request *r, const struct process_start_params *p)
 {
-	struct session *s = r->session;
-	_cleanup_free_ char **argv = NULL;
-	_cleanup_free_ char **envp = NULL;
-	int64_t began_us = s->record != NULL ? now_us() : 0;
-	_cleanup_list_ struct network_list list = { 0 };
-	_cleanup_restored_ struct restored restored = { 0 };
 	struct session_process *sp;
-	struct sandbox_request wanted;
-	struct launch l;
 
-	if (!check_start(r, p) || !read_list(r, p, &list) ||
-	    (s->record != NULL && !audit_permits(r)))
+	if (r->start == NULL)
+		r->start = begin(r, p);
+	if (r->start == NULL)
 		return NULL;
-	argv = build_argv(p);
-	if (argv == NULL) {
-		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
-		    "nul byte found in provided data");
-		return NULL;
+	sp = go_on(r, p);
+	if (sp != NULL && r->session->record != NULL)
+		audit_started(
+		    sp, r->start->argv, p->cwd.path, r->start->began_us);
+	if (r->waits == WAITS_FOR_NOTHING && r->slow == NULL) {
+		start_free(r->start);
+		r->start = NULL;
 	}
-	wanted = method_process_wants(s, p, &envp);
-	if (envp == NULL) {
-		reply_error_kind(r->channel, &r->id, RPC_INTERNAL, KIND_FAILED,
-		    "data provided contains a nul byte");
-		return NULL;
-	}
-	wanted.hosts = p->network.given ? &list : NULL;
-	r->slow = r->opened ? NULL : find_slow(s, p, envp, &wanted);
-	if (r->slow != NULL)
-		return NULL;
-	l = (struct launch){
-		.params = p, .argv = argv, .started = argv, .envp = envp
-	};
-	if (!find_state(r, &l, &wanted, &restored))
-		return NULL;
-	sp = launch(r, &l, &wanted);
-	if (sp != NULL && s->record != NULL)
-		audit_started(sp, argv, p->cwd.path, began_us);
 	return sp;
 }
 
@@ -704,7 +779,7 @@ method_process_start(struct request *r, const union method_params *params)
 	const struct process_start_params *p = &params->process_start;
 	struct session_process *sp;
 
-	if (is_repeated(r, p))
+	if (r->start == NULL && is_repeated(r, p))
 		return 0;
 	sp = method_process_begin(r, p);
 	return sp ? reply_started(r, sp) : 0;

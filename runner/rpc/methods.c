@@ -127,8 +127,8 @@ has_slow_policy(
 	union method_params p;
 
 	/* What does not decode is refused in its turn. */
-	if (mounts == NULL || r->opened || m->helper != HELPER_FILES ||
-	    m->use == FILE_HANDLE || m->use == FILE_CLOSES ||
+	if (mounts == NULL || r->opened || m->use == FILE_HANDLE ||
+	    m->use == FILE_CLOSES ||
 	    params_decode(m->params, msg, &p, error) < 0)
 		return false;
 	wanted = file_router_wants(m, &p.fs);
@@ -139,25 +139,27 @@ has_slow_policy(
 	return r->slow != NULL;
 }
 
-static int
-forward(struct request *r, const struct rpc_method *m, struct rpc_message *msg,
-    const char *text, size_t len)
+void
+methods_carry_out(struct request *r, const struct rpc_method *m,
+    struct rpc_message *msg, const union method_params *p, const char *text,
+    size_t len)
 {
-	if (settle(r, m) < 0)
-		return 0;
-	/* What comes for a file must not overtake the request that opens it. */
-	if (slow_start_is_before(r->session, r, m, msg) ||
-	    has_slow_policy(r, m, msg))
-		return slow_start_hold(r, m, msg, text, len);
-	return m->helper == HELPER_FILES
-		   ? file_router_take(r, m, msg, text, len)
-		   : forward_http(r, msg, text, len);
+	if (settle(r, m) < 0 ||
+	    (m->method == method_fs_watch && !r->opened &&
+		!audit_file(r, m, &p->fs, p->fs.has_sandbox)))
+		return;
+	if (m->method != NULL)
+		m->method(r, p);
+	else if (m->helper == HELPER_HTTP)
+		forward_http(r, msg, text, len);
+	else if (!has_slow_policy(r, m, msg))
+		file_router_take(r, m, msg, text, len);
+	if (r->slow != NULL)
+		r->waits = WAITS_FOR_PATHS;
 }
 
-/* `again`: the request was held, and all requests before it are answered. */
 static int
-answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
-    bool again)
+answer(struct request *r, struct rpc_message *msg, const char *text, size_t len)
 {
 	const struct rpc_method *m = rpc_method_find(msg->method);
 	bool permitted = m != NULL && (m->when & r->client->state);
@@ -166,53 +168,20 @@ answer(struct request *r, struct rpc_message *msg, const char *text, size_t len,
 
 	if (m == NULL)
 		return refuse_unknown(r, msg->method);
-	/* The helper decodes its own parameters. */
-	if (m->method == NULL && permitted)
-		return forward(r, m, msg, text, len);
-	if (params_decode(m->params, msg, &params, error) < 0)
+	/* A helper decodes its own parameters. */
+	if ((m->method != NULL || !permitted) &&
+	    params_decode(m->params, msg, &params, error) < 0)
 		return reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	if (!permitted)
 		return refuse_state(r, m);
-	/* Nothing can be before it while nothing is held. */
-	if (r->session->held_bytes > 0) {
-		if (slow_start_is_before(r->session, r, m, msg))
-			return slow_start_hold(r, m, msg, text, len);
-		if (!again && start_queue_is_before(r->session, r, m, msg))
-			return start_queue_hold(r, msg, text, len);
-	}
-	if (settle(r, m) < 0 ||
-	    (m->method == method_fs_watch && !r->opened &&
-		!audit_file(r, m, &params.fs, params.fs.has_sandbox)))
-		return 0;
-	m->method(r, &params);
-	if (r->slow != NULL || r->capture != NULL)
-		return slow_start_hold(r, m, msg, text, len);
-	return r->unscanned && !again ? start_queue_hold(r, msg, text, len) : 0;
-}
-
-static void
-answer_held(struct request *r, const char *text, size_t len, bool again)
-{
-	struct rpc_message msg;
-
-	/* It was decoded before, so the copy must decode too. */
-	if (rpc_parse(&msg, text, len) < 0)
-		log_fatal("a held request does not decode any more");
-	answer(r, &msg, text, len, again);
-	rpc_message_clear(&msg);
-}
-
-void
-methods_repeat(struct request *r, const char *text, size_t len)
-{
-	answer_held(r, text, len, true);
-}
-
-void
-methods_resume(struct request *r, const char *text, size_t len)
-{
-	answer_held(r, text, len, false);
+	r->change = file_router_number(r->session, m, msg);
+	if (starting_take(r, m, msg, text, len))
+		return RPC_PENDING;
+	methods_carry_out(r, m, msg, &params, text, len);
+	return r->waits != WAITS_FOR_NOTHING
+		   ? starting_hold(r, m, msg, text, len)
+		   : 0;
 }
 
 struct session_process *
@@ -264,7 +233,7 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		refuse_malformed(c, msg.doc.error);
 	} else if (msg.kind == RPC_KIND_REQUEST) {
 		rpc_id_copy(&r.id, msg.id);
-		answer(&r, &msg, text, len, false);
+		answer(&r, &msg, text, len);
 		rpc_id_clear(&r.id);
 	} else if (msg.kind == RPC_KIND_NOTIFICATION) {
 		take_notification(c, msg.method);
@@ -276,7 +245,6 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		spool_free(r.spool);
 }
 
-static struct start_queue starting;
 static struct pattern_scan scan;
 static struct file_router files;
 
@@ -303,7 +271,7 @@ answered(
     struct session *s, enum scan_for who, const struct resolve_matches *found)
 {
 	if (who == SCAN_FOR_START)
-		start_queue_resume(s, found);
+		starting_scanned(s, found);
 	else if (who == SCAN_FOR_FILES)
 		file_router_scanned(s, found);
 }
@@ -314,7 +282,7 @@ next(struct session *s, enum scan_for after)
 	if (after == SCAN_FOR_START)
 		file_router_scanned(s, NULL);
 	else if (after == SCAN_FOR_FILES)
-		start_queue_resume(s, NULL);
+		starting_scanned(s, NULL);
 }
 
 static const struct pattern_scan_user pattern_scan_user = {
@@ -329,10 +297,8 @@ static void
 begin(struct session *s)
 {
 	s->files = &files;
-	s->starting = &starting;
 	s->scan = &scan;
 	file_router_init(s->files);
-	start_queue_init(s->starting);
 	pattern_scan_init(s, &pattern_scan_user);
 }
 
@@ -358,8 +324,7 @@ static void
 detached(struct session *s)
 {
 	helper_stop_all(s);
-	start_queue_clear(s);
-	slow_start_clear(s);
+	starting_clear();
 	pattern_scan_cancel(s);
 	watch_stop(s);
 	watches_stop(s);
@@ -373,6 +338,8 @@ const struct session_server server = {
 	.drained = drained,
 	.hung_up = hung_up,
 	.detached = detached,
+	.files_answered = starting_look,
+	.left = starting_forget,
 	.give_up = helper_give_up,
 	.exited = netproxy_settle,
 	.closed = netproxy_close,

@@ -35,11 +35,17 @@ const struct rpc_method *rpc_method_find(struct slice name);
 struct session_process *method_find_process(struct request *r, struct slice id);
 
 /*
- * Starts p's command in the session. NULL: the request was answered with the
- * reason, or it is r->unscanned.
+ * Starts p's command in the session, or goes on with that. NULL: the request
+ * waits (r->waits), or was answered with the reason.
  */
 struct session_process *method_process_begin(
     struct request *r, const struct process_start_params *p);
+
+/* What a start that is not answered has; NULL is fine. */
+void start_free(struct start *st);
+
+/* The id of the process that it starts. It points into the start. */
+struct slice start_process_id(const struct start *st);
 
 struct snapshot;
 
@@ -51,14 +57,12 @@ struct sandbox_request method_process_wants(
     struct session *s, const struct process_start_params *p, char ***envp);
 
 /*
- * Carries out a held request as if it came now. It is answered, or r->unscanned
- * is set.
+ * Carries out a request, or goes on with one that has waited. It is answered or
+ * taken over, or waits for r->waits. p is decoded if the row has a function.
  */
-void methods_repeat(struct request *r, const char *text, size_t len);
-
-/* Repeats a request that waited for its paths: it is answered, or held for its
- * patterns. */
-void methods_resume(struct request *r, const char *text, size_t len);
+void methods_carry_out(struct request *r, const struct rpc_method *m,
+    struct rpc_message *msg, const union method_params *p, const char *text,
+    size_t len);
 
 /*
  * Serves a session: connects methods, helpers, held requests and watched
@@ -88,18 +92,19 @@ void watches_resume(struct session *s);
  */
 void watch_stop(struct session *s);
 
-/* --- start_queue.c ------------------------------------------------------ */
+/* --- starting.c --------------------------------------------------------- */
 
 /*
- * Holds starts whose patterns are scanned outside the loop (pattern_scan.h),
- * and the requests that must wait for them: later starts, to keep the order,
- * and requests for a process that is not started yet. Everything else is
- * answered meanwhile. Held requests end with their connection and are then not
- * carried out.
+ * A process is STARTING until its start is answered. A start that waits for
+ * files, patterns or a login shell holds up nobody else. Requests for its
+ * process wait in it, in their order; everything else is answered meanwhile. A
+ * file request of which the runner itself opens slow paths (slow_paths.h) waits
+ * likewise, with those for the handle that it opens. A request is parsed once:
+ * what was read of it is kept. What waits ends with its connection.
  */
 
 struct ceiling;
-struct held_start;
+struct client;
 struct request;
 struct resolve_matches;
 struct rpc_message;
@@ -107,59 +112,18 @@ struct rpc_method;
 struct sandbox_request;
 struct slow_mounts;
 
-struct start_queue {
-	STAILQ_HEAD(, held_start) held; /* in the order of requests */
-	unsigned count;
-};
+/* How long other requests and file systems have to answer. */
+#define START_WAIT_SECONDS 10
 
-void start_queue_init(struct start_queue *q);
+/* If what the request names is not there before another request is answered,
+ * takes the request over and returns true. */
+bool starting_take(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, const char *text, size_t len);
 
-/* Tells whether the request must wait for one that is held. */
-bool start_queue_is_before(const struct session *s, const struct request *r,
-    const struct rpc_method *method, const struct rpc_message *m);
-
-/*
- * Holds the request behind all others and scans for the first one. Returns
- * RPC_PENDING, or answers that too many requests wait.
- */
-int start_queue_hold(struct request *r, const struct rpc_message *m,
-    const char *text, size_t len);
-
-/*
- * Continues with the first request, for which `found` was found (NULL: it asks
- * again), and with those after it.
- */
-void start_queue_resume(struct session *s, const struct resolve_matches *found);
-
-/* The connection has ended; drops all held requests. */
-void start_queue_clear(struct session *s);
-
-/*
- * Starts whose directory or program lies on a file system that may not answer
- * (slow_paths.h), and file requests of which the runner itself opens paths: a
- * watch, and a policy with paths there. A process forked from the runner opens
- * these paths first; the start is carried out when that has come back, or
- * refused after SLOW_START_SECONDS. Only requests for the process that is about
- * to be wait with it: everything else is answered meanwhile, other starts too.
- * Starts that wait end with their connection and are not carried out then.
- */
-
-/* How long a file system has to answer. */
-#define SLOW_START_SECONDS 10
-
-/* Processes that open paths, of one session, at a time. Whoever waits in the
- * kernel for a FUSE server cannot be killed, and counts. */
-#define SLOW_START_PROBES_MAX 16
-
-/* Tells whether the request must wait for one that is held: the start of its
- * process, or the opening of its file. */
-bool slow_start_is_before(const struct session *s, const struct request *r,
-    const struct rpc_method *method, const struct rpc_message *m);
-
-/* Holds a start until r->slow are opened, or a request behind one. Returns
- * RPC_PENDING, or answers that too many wait. */
-int slow_start_hold(struct request *r, const struct rpc_method *method,
-    const struct rpc_message *m, const char *text, size_t len);
+/* Holds a request until what it waits for is there. Returns RPC_PENDING, or
+ * answers that too many wait. Takes the message over. */
+int starting_hold(struct request *r, const struct rpc_method *method,
+    struct rpc_message *m, const char *text, size_t len);
 
 /*
  * Adds the slow ones of the paths that the sandbox of a request opens: those of
@@ -169,10 +133,23 @@ void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
     const struct ceiling *ceiling, const struct sandbox_request *wanted);
 
 /* Goes on with the starts that wait for the state of a login shell. */
-void slow_start_captured(struct session *s, const struct snapshot *n);
+void starting_captured(struct session *s, const struct snapshot *n);
+
+/* The scan for a start has ended; NULL: another one has, and it may ask. */
+void starting_scanned(struct session *s, const struct resolve_matches *found);
+
+/* Returns the number of the oldest request that changes files and is not
+ * answered; UINT64_MAX: there is none. */
+uint64_t starting_oldest_change(const struct session *s);
+
+/* A file request was answered: goes on soon with the starts after it. */
+void starting_look(struct session *s);
+
+/* A connection that only watches has ended. */
+void starting_forget(const struct client *c);
 
 /* The connection has ended; drops all that is held. */
-void slow_start_clear(struct session *s);
+void starting_clear(void);
 
 /* --- snapshots.c -------------------------------------------------------- */
 

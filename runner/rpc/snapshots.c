@@ -3,7 +3,7 @@
  * The states of login shells that this session has taken, and the captures that
  * run. A capture is a start like any other, in the sandbox of the command that
  * caused it; only nobody is told of it. The requests that wait for it are held
- * in start_queue.c, and nothing else waits.
+ * in starting.c, and nothing else waits.
  */
 #include "base.h"
 #include "methods.h"
@@ -275,7 +275,7 @@ done_cb(evutil_socket_t fd, short what, void *arg)
 	struct snapshot *n = arg;
 
 	n->capturing = false;
-	slow_start_captured(n->session, n);
+	starting_captured(n->session, n);
 }
 
 char *

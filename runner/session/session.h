@@ -25,7 +25,6 @@ struct event_base;
 struct file_router;
 struct netproxy;
 struct pattern_scan;
-struct start_queue;
 
 /* The state of a connection's handshake; a bit mask in methods.def. */
 enum session_state {
@@ -112,6 +111,10 @@ struct session_server {
 	void (*hung_up)(struct session *s);
 	/* The connection has ended, and what belongs to it must end. */
 	void (*detached)(struct session *s);
+	/* A file request was answered, or will not be. */
+	void (*files_answered)(struct session *s);
+	/* The connection of a client has ended that only watched. */
+	void (*left)(const struct client *c);
 	/*
 	 * Asks to free a sandbox to make room. Returns false if a request or a
 	 * handle needs it.
@@ -156,9 +159,8 @@ struct session {
 	struct helper *relaying;   /* the helper that has sent half a frame */
 	struct netproxy *netproxy; /* helpers/netproxy.h; NULL: not used yet */
 	struct file_router *files;
-	struct start_queue *starting;
 	struct pattern_scan *scan;
-	size_t held_bytes;    /* bytes of requests held by the three above */
+	size_t held_bytes;    /* bytes of requests that are held */
 	unsigned spools;      /* spools of requests now on disk */
 	int http_program;     /* descriptor of execd-http */
 	int netproxy_program; /* of execd-netproxy; -1: there is none */

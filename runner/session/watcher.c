@@ -29,6 +29,7 @@ end_watcher(struct watcher *w, enum channel_end end)
 	s->report_unwatched(w->number, end);
 	channel_close(&w->client.channel);
 	session_drop_waiters(&w->client);
+	s->server->left(&w->client);
 }
 
 static void

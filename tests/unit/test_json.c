@@ -229,8 +229,12 @@ test_accepted(void **state)
 			fail_msg("row %zu, %s: %s", i, row->text.ptr,
 			    (const char *)b.data);
 		buf_clear(&b);
-		json_clear(&doc);
+		json_move(&doc, copy, row->text.len, row->text.ptr);
+		memset(copy, 'x', row->text.len);
 		free(copy);
+		assert_string_equal(show_tree(&b, doc.root), expect);
+		buf_clear(&b);
+		json_clear(&doc);
 	}
 }
 
