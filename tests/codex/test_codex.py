@@ -24,7 +24,7 @@ import conftest  # noqa: E402
 from certificates import Authority, lend  # noqa: E402
 from conftest import (BUILD, EXECD, as_user, assert_nothing_left, configured, digest, directory, kill,  # noqa: E402,F401
                       mode, spawn, user)
-from driver import Codex, codex_program  # noqa: E402
+from driver import VERSION, Codex, codex_program  # noqa: E402
 from test_auth import KEY, jwt  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -429,6 +429,29 @@ def test_shell_snapshot(start, wire, form, directory, user):
     assert [p["shellSnapshot"]["shell"]["name"] for _, p, _ in wire.requests("process/start")] == ["bash"] * 3
     assert (directory / "logins").read_text() == "\n"
     assert {e[1] for e in wire.errors()} <= {-32004}
+
+
+def test_what_hangs_on_executor_version(start, spawn, log):
+    """The list of doc/building.md: which methods codex calls, and with which members it starts a command, when the server
+    says this version. Of one below 0.164.0 it does not ask for skills and plugins; that is all."""
+    s, called = spawn(), {}
+    for told in b"0.1.100", b"0.163.9", b"0.164.0", b"0.170.9", b"0.171.0", b"0.999.0", b"9.10.10":
+        wire = Wire(s.url, log / "wire.jsonl",
+                    change=lambda data, v=told: data.replace(b'"executorVersion":"0.171.0"', b'"executorVersion":"%s"' % v))
+        codex = start(url=wire.url, flags=("--sandbox", "workspace-write"),
+                      config={"features": "executor_capability_discovery_v2 = true\nshell_snapshot_v2 = true"})
+        codex.run("echo x")
+        codex.patch("*** Begin Patch\n*** Add File: made\n+x\n*** End Patch\n")
+        codex.finish()
+        (_, _, answer), *_ = wire.requests("initialize")
+        assert answer["result"]["environmentInfo"]["executorVersion"].encode() == told
+        called[told] = {m["method"] for _, who, m in wire.messages if who == "client" and "method" in m} | {
+            f"process/start {k}" for _, p, _ in wire.requests("process/start") for k, v in p.items() if v is not None}
+        wire.stop()
+    asked = {told for told, methods in called.items() if "capabilities/discoverV2" in methods}
+    # 0.163 knows no such method.
+    assert asked == ({told for told in called if told not in (b"0.1.100", b"0.163.9")} if VERSION > "0.164" else set())
+    assert len({frozenset(methods - {"capabilities/discoverV2"}) for methods in called.values()}) == 1, called
 
 
 def test_under_a_ceiling(start, configured, log, user, directory):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A WebSocket relay that writes down what passes, so that a failure shows the exchange and not only its effect.
 
-It changes no byte: both directions are copied as they come and decoded beside that.
+It changes no byte that it is not told to: both directions are copied as they come and decoded beside that.
 """
 import json
 import socket
@@ -13,14 +13,16 @@ from urllib.parse import urlsplit
 
 
 class Wire:
-    """Listens on loopback, relays every connection to `url`, keeps the messages and writes them to `path`."""
+    """Listens on loopback, relays every connection to `url`, keeps the messages and writes them to `path`.
+    change(data) is what the client gets of the server's bytes, as many as they were."""
 
-    def __init__(self, url, path, authority=None):
+    def __init__(self, url, path, authority=None, change=bytes):
         at = urlsplit(url)
         self.tls = ssl.create_default_context(cafile=authority) if at.scheme == "wss" else None
         self.upstream = (at.hostname, at.port)
         self.messages = []        # (connection, "client" or "server", message)
         self.changed = threading.Condition()
+        self.change = change
         self.file = open(path, "w", encoding="utf-8")
         self.sockets = []
         self.connections = 0
@@ -44,10 +46,10 @@ class Wire:
                 continue
             self.connections += 1
             self.sockets += [client, server]
-            for source, sink, name in (client, server, "client"), (server, client, "server"):
+            for source, sink, name, how in (client, server, "client", bytes), (server, client, "server", self.change):
                 client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 decoder = Decoder(lambda m, n=self.connections, who=name: self._record(n, who, m))
-                self.threads.append(threading.Thread(target=relay, args=(source, sink, decoder), daemon=True))
+                self.threads.append(threading.Thread(target=relay, args=(source, sink, decoder, how), daemon=True))
                 self.threads[-1].start()
 
     def _record(self, connection, who, text):
@@ -91,9 +93,9 @@ class Wire:
         self.file.close()
 
 
-def relay(source, sink, decoder):
+def relay(source, sink, decoder, change):
     try:
-        while data := source.recv(1 << 16):
+        while data := change(source.recv(1 << 16)):
             decoder.feed(data)
             sink.sendall(data)
     except OSError:
