@@ -311,12 +311,15 @@ def test_trees(box, directory, tmp_path):
         box.files.upload(tmp_path / "fifo", directory / "fifo")
 
 
+# Says its port, and answers each connection with its own bytes once it has all of them.
+ECHO = ("import socket,threading\ns=socket.create_server(('127.0.0.1',0)); print(s.getsockname()[1],flush=True)\n"
+        "def serve(c):\n  d=b''\n  while m:=c.recv(65536): d+=m\n  c.sendall(d); c.close()\n"
+        "while True: threading.Thread(target=serve,args=(s.accept()[0],)).start()")
+
+
 def test_a_port_of_a_command(box, directory):
     """Each byte of three connections comes back, behind the end of what was sent."""
-    code = ("import socket,threading\ns=socket.create_server(('127.0.0.1',0)); print(s.getsockname()[1],flush=True)\n"
-            "def serve(c):\n  d=b''\n  while m:=c.recv(65536): d+=m\n  c.sendall(d); c.close()\n"
-            "while True: threading.Thread(target=serve,args=(s.accept()[0],)).start()")
-    p = box.start(["/usr/bin/python3", "-c", code])
+    p = box.start(["/usr/bin/python3", "-c", ECHO])
     port = int(next(p).data)
     with box.forward(port, of=p) as f:
         for size in (1, 100_000, 1_000_000):
@@ -701,17 +704,30 @@ def test_ten_cuts_at_random_moments(spawn, directory, rounds, wait):
         stop = threading.Event()
         cutter = threading.Thread(target=cut_somewhere, args=(rng, proxy, server, 10, stop))
 
+        async def through_a_port(box, p):
+            port = int((await anext(p)).data)
+            async with await box.forward(port, of=p) as f:
+                reader, writer = await asyncio.open_connection("127.0.0.1", f.port)
+                writer.write(data[:1 << 20])
+                writer.write_eof()
+                got = await reader.read(-1)
+                writer.close()
+            await p.terminate()
+            return got
+
         async def work():
             async with execd.aio.connect(proxy.url) as box:
+                p = await box.start(["/usr/bin/python3", "-c", ECHO])
                 cutter.start()
-                numbers, echoed, read, wrote, _ = await asyncio.gather(
+                numbers, echoed, read, through, wrote, _ = await asyncio.gather(
                     box.run("for i in $(seq 1 40); do seq $((i*1000)) $((i*1000+999)); sleep 0.02; done; exit 3",
                             wait_output=wait),
-                    box.run("cat", input=data, wait_output=True), box.files.read(directory / "f"),
+                    box.run("cat", input=data, wait_output=True), box.files.read(directory / "f"), through_a_port(box, p),
                     box.files.write(directory / f"w{number}", data), asyncio.to_thread(cutter.join))
                 assert numbers.exit_code == 3
                 assert numbers.stdout_bytes == "".join(f"{i}\n" for i in range(1000, 41000)).encode()
                 assert hashlib.sha256(echoed.stdout_bytes).hexdigest() == sums and read == data
+                assert through == data[:1 << 20]
                 assert (directory / f"w{number}").read_bytes() == data
                 return box.resumes
 
@@ -861,6 +877,147 @@ def test_a_lie_is_a_typed_error(name):
                 box.run("true", wait_output=asked)
     finally:
         s.close()
+
+
+def ends(s, c, p, seq, code=0):
+    s.send(c, method="process/exited", params={"processId": p, "seq": seq, "exitCode": code, "sandboxDenied": False})
+    s.send(c, method="process/closed", params={"processId": p, "seq": seq + 1})
+
+
+@contextlib.contextmanager
+def liar(lie, capabilities=()):
+    s = Liar(lie, capabilities)
+    try:
+        with execd.connect(s.url) as box:
+            yield box
+    finally:
+        s.close()
+
+
+def test_an_event_that_comes_twice_is_one():
+    def twice(s, c, p):
+        for seq in (1, 1, 2, 1, 2):
+            out(s, c, p, seq)
+        ends(s, c, p, 3)
+
+    with liar(start_and(twice)) as box:
+        assert box.run("true").stdout == "xx"
+
+
+@pytest.mark.parametrize("chunks, events, text", [([3], 2, "x"), ([], 3, "")], ids=["in front", "all of it"])
+def test_what_a_server_does_not_retain_is_told(chunks, events, text):
+    """The reference does not say what is missing: the numbers do."""
+    def lie(s, c, m):
+        if m["method"] == "process/read":
+            s.send(c, id=m["id"], result={"nextSeq": 4, "exited": False, "exitCode": None, "closed": False, "chunks": [
+                {"seq": n, "stream": "stdout", "chunk": "eA=="} for n in chunks]})
+            ends(s, c, m["params"]["processId"], 4)
+        else:
+            start_and(lambda s, c, p: out(s, c, p, 3))(s, c, m)
+
+    with liar(lie) as box:
+        with pytest.raises(execd.OutputLost) as e:
+            box.run("true")
+        assert (e.value.events, e.value.bytes) == (events, None)
+        assert (e.value.result.stdout, e.value.result.exit_code) == (text, 0)
+
+
+def test_a_server_without_start_ids_starts_once():
+    """The first start is not answered, and the second one says that the process exists."""
+    started = []
+
+    def lie(s, c, m):
+        if m["method"] == "process/start":
+            p = m["params"]["processId"]
+            started.append(p)
+            if len(started) == 1:
+                c.shutdown(socket.SHUT_RDWR)
+            else:
+                s.send(c, id=m["id"], error={"code": -32600, "message": f"process {p} already exists"})
+        elif m["method"] == "process/read":
+            s.send(c, id=m["id"], result={"nextSeq": 4, "exited": True, "exitCode": 7, "closed": True, "chunks": [
+                {"seq": 1, "stream": "stdout", "chunk": "eA=="}]})
+
+    with liar(lie) as box:
+        r = box.run("true")
+        assert (r.stdout, r.exit_code) == ("x", 7) and len(set(started)) == 1 and len(started) == 2
+
+
+def test_who_waits_is_not_held_up_by_output_that_nobody_reads():
+    """The first process floods between the start of the second one and its end."""
+    ids = []
+    piece = base64.b64encode(bytes(1 << 20)).decode()
+
+    def flood(s, c, p):
+        ids.append(p)
+        if len(ids) == 2:
+            for seq in range(1, 13):
+                out(s, c, ids[0], seq, chunk=piece)
+            out(s, c, p, 1)
+            ends(s, c, p, 2)
+
+    with liar(start_and(flood)) as box:
+        box.start("first")
+        assert box.run("second").stdout == "x"
+
+
+META = {"isDirectory": False, "isFile": True, "isSymlink": False, "size": 1, "createdAtMs": 0, "modifiedAtMs": 0}
+
+
+def answers(**results):
+    """A server whose answers to these methods are wrong, and all others right."""
+    def lie(s, c, m):
+        right = {"fs/getMetadata": META, "fs/open": {"handleId": m["params"].get("handleId")}}
+        s.send(c, id=m["id"], result={**right, **results}.get(m["method"], {}))
+    return lie
+
+
+def entry(name):
+    return answers(**{"fs/readDirectory": {"entries": [{"fileName": name, "isDirectory": False, "isFile": True}]},
+                      "fs/getMetadata": {**META, "isDirectory": True}})
+
+
+def block(size, eof):
+    return answers(**{"fs/readBlock": {"chunk": base64.b64encode(bytes(size)).decode(), "eof": eof}})
+
+
+FILE_LIES = {
+    "a name above": (entry("../x"), lambda b, d: b.files.download("/d", d / "x")),
+    "a name below": (entry("a/b"), lambda b, d: b.files.download("/d", d / "x")),
+    "no name": (entry(""), lambda b, d: b.files.listdir("/d")),
+    "itself": (entry("."), lambda b, d: b.files.listdir("/d")),
+    "a longer block": (block((1 << 20) + 1, False), lambda b, d: b.files.read("/f")),
+    "a short block": (block(10, False), lambda b, d: b.files.read("/f")),
+    "blocks without an end": (block(1 << 20, False), lambda b, d: b.files.read("/f", max_bytes=5 << 20)),
+    "no block": (answers(**{"fs/readBlock": {"eof": True}}), lambda b, d: b.files.read("/f")),
+    "no size": (answers(**{"fs/getMetadata": {**META, "size": "1"}}), lambda b, d: b.files.stat("/f")),
+    "another path": (answers(**{"fs/canonicalize": {"path": "http://x"}}), lambda b, d: b.files.canonicalize("/f")),
+    "too long a walk": (answers(**{"fs/walk": {"entries": [{"path": "file:///f", "kind": "file"}] * 3, "errors": [],
+                                               "truncated": False}}), lambda b, d: b.files.walk("/d", max_entries=2)),
+    "a list without an end": (answers(**{"process/list": {"processes": [], "next": 1}}), lambda b, d: b.processes()),
+    "a status that is none": (answers(**{"http/request": {"status": "200", "headers": []}}), lambda b, d: b.http("GET", "http://x/")),
+}
+
+
+@pytest.mark.parametrize("name", FILE_LIES)
+def test_a_lie_about_files(name, directory):
+    lie, ask = FILE_LIES[name]
+    with liar(lie, ["processList"]) as box:
+        with pytest.raises((execd.ProtocolError, execd.LimitExceeded)):
+            ask(box, directory)
+    assert not [p for p in directory.rglob("*") if p.is_file()]
+
+
+def test_a_stream_out_of_order():
+    def lie(s, c, m):
+        s.send(c, id=m["id"], result={"status": 200, "headers": [], "bodyBase64": ""})
+        for seq in (1, 3):
+            s.send(c, method="http/request/bodyDelta", params={
+                "requestId": m["params"]["requestId"], "seq": seq, "deltaBase64": "eA==", "done": False, "error": None})
+
+    with liar(lie) as box:
+        with pytest.raises(execd.ProtocolError):
+            box.http("GET", "http://x/")
 
 
 def test_output_that_nobody_reads_has_a_limit():
