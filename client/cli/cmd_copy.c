@@ -177,7 +177,11 @@ copy_source(
 				      : remote_kind(c, from, &size, &facts);
 
 	if (kind == KIND_NONE)
-		copy_failed(c, source, strerror(ENOENT));
+		copy_failed(c, source,
+		    !c->to_server && strpbrk(source, "*?[") != NULL
+			? "No such file or directory; patterns of the server's "
+			  "names are not expanded"
+			: strerror(ENOENT));
 	if (kind == KIND_NONE || kind == KIND_FAILED)
 		return;
 	if (kind == KIND_DIRECTORY && !c->recursive) {

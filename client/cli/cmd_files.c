@@ -14,6 +14,7 @@
 
 const struct option_row ls_options[] = {
 	{ "long", 'l', NULL, "kind, size and time, too" },
+	{ "human-readable", 'h', NULL, "sizes like 1.2 MiB" },
 	{ "all", 'a', NULL, "names that begin with a dot, too" },
 	FILES_SANDBOX_OPTIONS,
 	{ 0 },
@@ -135,6 +136,21 @@ print_entry_json(const struct entry *e)
 }
 
 static void
+print_size(const struct listing *l, int64_t size)
+{
+	struct buf b;
+
+	if (option(l->ctl->parsed, "human-readable") == NULL) {
+		printf("%12" PRId64, size);
+		return;
+	}
+	buf_init(&b, SIZE_MAX);
+	size_put(&b, (double)size);
+	printf("%12.*s", (int)b.len, (const char *)b.data);
+	buf_clear(&b);
+}
+
+static void
 print_entry(struct listing *l, const struct entry *e)
 {
 	time_t at = (time_t)(e->modified_ms / 1000);
@@ -148,12 +164,12 @@ print_entry(struct listing *l, const struct entry *e)
 	if (e->known) {
 		if (localtime_r(&at, &tm) != NULL)
 			strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
-		printf("%c %12" PRId64 " %s ",
-		    e->link	   ? 'l'
-		    : e->directory ? 'd'
-		    : e->file	   ? '-'
-				   : '?',
-		    e->size, when);
+		printf("%c ", e->link	     ? 'l'
+			      : e->directory ? 'd'
+			      : e->file	     ? '-'
+					     : '?');
+		print_size(l, e->size);
+		printf(" %s ", when);
 	} else if (e->error != NULL) {
 		printf("? %12s %-16s ", "?", "?");
 	}

@@ -25,6 +25,14 @@ def ctl(server, directory):
     (["exec", "-it", "ls"], "there is no command `exec'; is `run' meant?"),
     (["scp", "a", ":b"], "there is no command `scp'; is `cp' meant?"),
     (["xyzzy"], "there is no command `xyzzy'\n"),
+    (["rm", ":x"], "is `run rm' meant?"),
+    (["version"], "is `--version' meant?"),
+    (["run", "-w", "/", "ls"], "Is --cwd meant?"),
+    (["run", "--publish", "80:80", "ls"], "Is --forward meant?"),
+    (["ps", "-w", "/"], "invalid option -- 'w'\nTry"),
+    (["run", "cd", "/"], "cd: not found in the PATH of the session; a line for a shell is run by: sh -c 'LINE'"),
+    (["run", "A=1", "env"], "A=1: not found in the PATH of the session; -E NAME=VALUE sets a variable of the command"),
+    (["cp", ":/tmp/nosuch-*", "."], "patterns of the server's names are not expanded"),
     (["run", "--cdw", "/", "ls"], "Is --cwd meant?"),
     (["run", "--xyzzy", "ls"], "unrecognized option '--xyzzy'\nTry"),
     (["run", "-e", "A=1", "env"], "there is no environment `A=1'; -E sets a variable of the command"),
@@ -49,6 +57,19 @@ def test_what_was_meant(ctl, args, words):
 ])
 def test_what_works(ctl, args, out):
     assert ctl.ok(*args) == out
+
+
+def test_help(ctl):
+    assert ctl.ok("help") == ctl.ok("--help")
+    assert b"usage: execctl [options] ls" in ctl.ok("ls", "--help")
+
+
+def test_ls_h(ctl, directory):
+    """It is that of ls(1), and not --help."""
+    (directory / "big").write_bytes(bytes(1234567))
+    (directory / "small").write_bytes(b"12")
+    out = ctl.ok("ls", "-lh", directory).decode()
+    assert re.search(r"^- +1\.2 MiB [-\d]+ [\d:]+ big$", out, re.M) and re.search(r"^- +2 B [-\d]+ [\d:]+ small$", out, re.M), out
 
 
 @pytest.mark.parametrize("name, status", [("-9", 137), ("-KILL", 137), ("-INT", 130), ("-15", 143), ("-SIGTERM", 143)])

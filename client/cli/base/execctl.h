@@ -213,6 +213,9 @@ size_t output_queued(const struct output *o);
 /* Runs the loop until everything is written. Returns 0 or -errno. */
 int output_drain(struct output *o);
 
+/* Writes a size for a person: "999 B", "1.2 MiB". */
+void size_put(struct buf *b, double bytes);
+
 /* --- sandbox_profile.c -------------------------------------------------- */
 
 /*

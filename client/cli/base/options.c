@@ -57,6 +57,29 @@ find_row(const struct rows *r, int value)
 	return NULL;
 }
 
+/* What docker calls it. */
+static const char *
+option_called_here(const char *given)
+{
+	static const char *const names[][2] = { { "--workdir", "cwd" },
+		{ "-w", "cwd" }, { "--publish", "forward" },
+		{ "-p", "forward" } };
+
+	for (size_t i = 0; i < nitems(names); i++)
+		if (strcmp(names[i][0], given) == 0)
+			return names[i][1];
+	return NULL;
+}
+
+static bool
+has_row(const struct rows *r, const char *name)
+{
+	for (int i = 0; name != NULL && i < r->n; i++)
+		if (strcmp(r->row[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
 /* getopt_long(3) has said what is wrong with the option before argv[optind]. */
 static void
 say_what_was_meant(const struct rows *r, char **argv)
@@ -66,6 +89,8 @@ say_what_was_meant(const struct rows *r, char **argv)
 
 	for (int i = 0; i < r->n && strncmp(given, "--", 2) == 0; i++)
 		nearest_try(&n, r->row[i]->name);
+	if (has_row(r, option_called_here(given)))
+		n.name = option_called_here(given);
 	if (n.name != NULL)
 		fprintf(stderr, "Is --%s meant? ", n.name);
 	fputs("Try 'execctl --help'.\n", stderr);
@@ -101,7 +126,10 @@ called_here(const char *name)
 {
 	static const char *const names[][2] = { { "forward", "run -L" },
 		{ "exec", "run" }, { "ssh", "shell" }, { "copy", "cp" },
-		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" } };
+		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" },
+		{ "version", "--version" }, { "rm", "run rm" },
+		{ "mkdir", "run mkdir" }, { "mv", "run mv" },
+		{ "top", "run top" } };
 
 	for (size_t i = 0; i < nitems(names); i++)
 		if (strcmp(names[i][0], name) == 0)
@@ -201,12 +229,17 @@ options_parse(struct parsed *p, const struct option_row *options,
 		help_print(NULL);
 		return EXIT_CTL_USAGE;
 	}
+	if (strcmp(argv[at], "help") == 0 && argv[at + 1] == NULL) {
+		help_print(NULL);
+		return 0;
+	}
 	p->command = find_command(argv[at]);
 	if (p->command == NULL)
 		return EXIT_CTL_USAGE;
 	strcpy(behind.letters, p->command->stops ? "+" : "");
-	add_rows(&behind, global_options);
+	/* The command's own come first: -h of ls is none of --help. */
 	add_rows(&behind, p->command->options);
+	add_rows(&behind, global_options);
 	/* getopt_long(3) begins its messages with argv[0]. */
 	argc -= at;
 	argv += at;

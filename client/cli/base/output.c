@@ -111,3 +111,16 @@ output_drain(struct output *o)
 		loop_once(o->ctl);
 	return o->failed;
 }
+
+void
+size_put(struct buf *b, double n)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	size_t i = 0;
+
+	while (n >= 1000 && i < nitems(units) - 1) {
+		n /= 1024;
+		i++;
+	}
+	buf_printf(b, i == 0 ? "%.0f %s" : "%.1f %s", n, units[i]);
+}

@@ -23,19 +23,6 @@ hide_progress(struct copy *c)
 }
 
 static void
-put_bytes(struct buf *b, double n)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	size_t i = 0;
-
-	while (n >= 1000 && i < nitems(units) - 1) {
-		n /= 1024;
-		i++;
-	}
-	buf_printf(b, i == 0 ? "%.0f %s" : "%.1f %s", n, units[i]);
-}
-
-static void
 put_time(struct buf *b, double s)
 {
 	unsigned long n = s < 1e9 ? (unsigned long)s : 1000000000;
@@ -58,15 +45,15 @@ put_figures(struct buf *b, const struct copy *c, bool over)
 	if (c->size == 0 || c->files > 1)
 		buf_printf(b, "%" PRIu64 " file%s, ", c->files,
 		    c->files == 1 ? "" : "s");
-	put_bytes(b, (double)c->bytes);
+	size_put(b, (double)c->bytes);
 	if (!over && known) {
 		buf_printf(b, " of ");
-		put_bytes(b, (double)c->size);
+		size_put(b, (double)c->size);
 		buf_printf(b, " (%u%%)",
 		    (unsigned int)(c->bytes * 100.0 / (double)c->size));
 	}
 	buf_printf(b, "  ");
-	put_bytes(b, rate);
+	size_put(b, rate);
 	buf_printf(b, "/s  ");
 	if (over)
 		put_time(b, s);

@@ -571,10 +571,27 @@ where_it_was_searched(const struct execd_start *s)
 			    : xstrdup(" in the PATH of the session");
 }
 
+/* What only a shell does itself. */
+static bool
+is_of_a_shell(const char *name)
+{
+	static const char *const names[] = { ".", "alias", "cd", "exit",
+		"export", "source", "type", "ulimit", "umask", "unset" };
+
+	for (size_t i = 0; i < nitems(names); i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* A program's name has no blanks, but a line of a shell has. */
 static const char *
 line_for_a_shell(const struct execd_start *s)
 {
+	if (is_of_a_shell(s->argv[0]))
+		return "; a line for a shell is run by: sh -c 'LINE'";
+	if (s->argv[1] != NULL && strchr(s->argv[0], '=') != NULL)
+		return "; -E NAME=VALUE sets a variable of the command";
 	return s->argv[1] == NULL && strpbrk(s->argv[0], " |&;<>()$`") != NULL
 		   ? "; a line for a shell is run by: sh -c 'LINE'"
 		   : "";
