@@ -24,6 +24,7 @@ enum request_waits {
 	WAITS_FOR_PATHS,    /* until somebody else has opened .slow */
 	WAITS_FOR_PATTERNS, /* until somebody has looked what they match */
 	WAITS_FOR_STATE,    /* that .capture takes of a login shell */
+	WAITS_FOR_EXEC,	    /* of a process that is STARTING */
 };
 
 /* Returned by a handler that answers later; it took the id. */

@@ -266,16 +266,15 @@ run(struct command *c, const struct command_request *r, int null_fd,
 		.parent_death_signal = true,
 		.null_fd = null_fd,
 	};
-	const char *step;
-	bool enforcing;
-	int err = process_start(&c->process, host.base, NULL, &request, 0,
-	    &observer, c, &step, &enforcing);
+	struct spawn_fault fault;
+	int err = process_start(
+	    &c->process, host.base, NULL, &request, 0, &observer, c, &fault);
 
 	if (err == 0)
 		return 0;
-	e->code = enforcing ? "sandbox_unavailable" : "spawn_failed";
-	snprintf(e->message, sizeof(e->message), "%s: %s (os error %d)", step,
-	    strerror(-err), -err);
+	e->code = fault.enforcing ? "sandbox_unavailable" : "spawn_failed";
+	snprintf(e->message, sizeof(e->message), "%s: %s (os error %d)",
+	    fault.step, strerror(-err), -err);
 	return err;
 }
 

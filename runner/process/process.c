@@ -391,6 +391,61 @@ ran_out_of_memory(const struct process *p)
 }
 
 static void
+read_on(struct process *p)
+{
+	p->paused = false;
+	for (size_t i = 0; i < nitems(p->streams); i++)
+		set_reading(&p->streams[i], true);
+}
+
+static void
+end_starting(struct process *p)
+{
+	if (!p->starting)
+		return;
+	p->starting = false;
+	event_del(&p->start_event);
+	close(p->start_fd);
+}
+
+/*
+ * Takes what a process that is STARTING has told. Returns false if it does not
+ * run: then its owner has cleared it. One that was killed before tells nothing,
+ * and ends as one that ran.
+ */
+static bool
+take_start(struct process *p)
+{
+	struct spawn_fault f;
+	ssize_t n = read(p->start_fd, &f, sizeof(f));
+
+	if (n < 0 && errno == EAGAIN && !p->reaped)
+		return true;
+	end_starting(p);
+	read_on(p);
+	p->observer->started(p, n == sizeof(f) ? &f : NULL);
+	return n != sizeof(f);
+}
+
+static void
+start_cb(evutil_socket_t fd, short what, void *arg)
+{
+	take_start(arg);
+}
+
+/* It is read from when its owner has heard that it runs. */
+static void
+begin_starting(struct process *p, struct event_base *base, int fd)
+{
+	p->starting = true;
+	p->start_fd = fd;
+	pause_reading(p);
+	event_assign(
+	    &p->start_event, base, fd, EV_READ | EV_PERSIST, start_cb, p);
+	loop_add(&p->start_event, NULL);
+}
+
+static void
 ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 {
 	struct process *p = TABLE_OBJECT(w, struct process, watch);
@@ -403,6 +458,8 @@ ended(struct reaper_watch *w, int wait_status, const struct rusage *usage)
 	p->oom_killed = WIFSIGNALED(wait_status) &&
 			WTERMSIG(wait_status) == SIGKILL && !p->killed &&
 			ran_out_of_memory(p);
+	if (p->starting && !take_start(p))
+		return;
 	kill_inside(p);
 	if (p->init.pid <= 0)
 		leave_sandbox(p);
@@ -428,11 +485,12 @@ stream_open(struct process *p, struct event_base *base, int i, int fd,
 /* Gets what must exist before the command starts. */
 static int
 prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
-    const char **step)
+    struct spawn_fault *fault)
 {
 	int err = 0;
 
-	*step = "a control group";
+	*fault = (struct spawn_fault){ .enforcing = r->sandbox != NULL,
+		.step = "a control group" };
 	p->groups = groups;
 	if (groups != NULL && cgroup_is_open(&groups->session)) {
 		p->group = command_cgroup_take(groups);
@@ -441,7 +499,7 @@ prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
 	}
 	r->group = p->group;
 	if (r->sandbox != NULL) {
-		*step = r->sandbox->pool->step;
+		fault->step = r->sandbox->pool->step;
 		err = sandbox_use(r->sandbox, SANDBOX_USE_STARTS);
 	}
 	if (err < 0)
@@ -452,21 +510,19 @@ prepare(struct process *p, struct cgroup_pool *groups, struct spawn_request *r,
 int
 process_start(struct process *p, struct event_base *base,
     struct cgroup_pool *groups, struct spawn_request *r, size_t retention_bytes,
-    const struct process_observer *observer, void *owner, const char **step,
-    bool *enforcing)
+    const struct process_observer *observer, void *owner,
+    struct spawn_fault *fault)
 {
 	struct spawn_result res;
 	uint64_t oom_before;
-	int err = prepare(p, groups, r, step);
+	int err = prepare(p, groups, r, fault);
 
-	*enforcing = r->sandbox != NULL;
 	if (err < 0)
-		return err;
+		return fault->err = err;
 	oom_before = p->group != NULL ? 0 : cgroup_own_oom_kills();
 	if (p->group == NULL && r->sandbox == NULL)
 		r->mark = p->mark = process_tree_new_mark();
-	err = spawn(r, &res, step);
-	*enforcing = res.enforcing;
+	err = spawn(r, &res, fault);
 	if (err < 0) {
 		if (r->sandbox != NULL)
 			sandbox_release(r->sandbox);
@@ -488,6 +544,10 @@ process_start(struct process *p, struct event_base *base,
 	input_open(&p->input, base, res.in);
 	stream_open(p, base, 0, res.out, r->tty ? STREAM_PTY : STREAM_STDOUT);
 	stream_open(p, base, 1, res.err, STREAM_STDERR);
+	if (res.starting >= 0 && observer->started != NULL)
+		begin_starting(p, base, res.starting);
+	else if (res.starting >= 0)
+		close(res.starting);
 	return 0;
 }
 
@@ -496,9 +556,7 @@ process_resume(struct process *p)
 {
 	if (!p->paused)
 		return;
-	p->paused = false;
-	for (size_t i = 0; i < nitems(p->streams); i++)
-		set_reading(&p->streams[i], true);
+	read_on(p);
 	settle(p);
 }
 
@@ -692,9 +750,23 @@ process_resize(struct process *p, uint16_t rows, uint16_t cols)
 	return ioctl(p->streams[0].fd, TIOCSWINSZ, &ws) < 0 ? -errno : 0;
 }
 
+/* Before its program runs it has started nothing, and may lead no group yet. */
+void
+process_abandon(struct process *p)
+{
+	char byte;
+
+	if (read(p->start_fd, &byte, 1) == 0)
+		process_kill_tree(p);
+	else if (!p->reaped)
+		kill(p->pid, SIGKILL);
+	process_clear(p);
+}
+
 void
 process_clear(struct process *p)
 {
+	end_starting(p);
 	for (size_t i = 0; i < nitems(p->streams); i++)
 		stream_close(&p->streams[i]);
 	reaper_remove(&p->watch);

@@ -35,6 +35,11 @@ enum process_deadline {
 
 /* Receives the events of a process. */
 struct process_observer {
+	/*
+	 * A process that was STARTING runs, or does not: then its owner clears
+	 * it. NULL: this observer takes any for one that runs.
+	 */
+	void (*started)(struct process *p, const struct spawn_fault *fault);
 	void (*output)(struct process *p, uint64_t seq, enum stream stream,
 	    const void *data, size_t len);
 	/* It has ended, and what it had written was reported. NULL: nothing
@@ -86,7 +91,12 @@ struct process {
 	bool reaped;
 	uint64_t reaped_at; /* as in struct process_tree */
 	bool paused;	    /* must wait, until process_resume() */
-	int wait_status;    /* valid once reaped */
+	/* STARTING: nobody knows yet whether its program runs. Its owner keeps
+	 * it, and calls nothing but process_abandon(). */
+	bool starting;
+	int start_fd; /* STARTING: of spawn() */
+	struct event start_event;
+	int wait_status; /* valid once reaped */
 	struct rusage usage;
 	struct event deadline;
 	int64_t deadline_ms; /* 0: none */
@@ -104,13 +114,16 @@ struct process {
 /*
  * Starts r's command into *p, which is zeroed and stays at its address. The
  * command gets a control group of its own from groups (NULL: there are none).
- * Returns 0, or -errno with *step naming the step that failed. *enforcing is
- * set if that step enforces the sandbox.
+ * Returns 0, or -errno with *fault. If r->may_wait, it is STARTING after 0.
  */
 int process_start(struct process *p, struct event_base *base,
     struct cgroup_pool *groups, struct spawn_request *r, size_t retention_bytes,
-    const struct process_observer *observer, void *owner, const char **step,
-    bool *enforcing);
+    const struct process_observer *observer, void *owner,
+    struct spawn_fault *fault);
+
+/* Kills what is STARTING, with all that it has started, and frees what p holds.
+ */
+void process_abandon(struct process *p);
 
 /* Resumes reading: the client keeps up again, or has taken output. */
 void process_resume(struct process *p);

@@ -2,7 +2,7 @@
 /*
  * Starts a command. Between vfork() and exec() the child runs in the runner's
  * memory, so it only makes system calls. It reports a failure by writing to the
- * runner's own stack.
+ * runner's own stack, or to a pipe if the runner does not wait for it.
  */
 #include "spawn.h"
 
@@ -29,15 +29,10 @@
 /* Stack of the child until exec. */
 #define CHILD_STACK_BYTES (64u << 10)
 
-/* Filled in by the child when it fails. */
-struct failure {
-	int err; /* -errno, 0: none */
-	const char *step;
-};
-
 /* The child's ends. */
 struct child_ends {
 	int in, out, err;
+	int fault; /* -1: the runner waits */
 };
 
 static int
@@ -103,13 +98,26 @@ open_tty(const struct spawn_request *r, struct spawn_result *res,
 	return res->in < 0 ? -errno : 0;
 }
 
+/* Closes everything but what the program gets, and the pipe for faults. */
+static int
+close_others(struct child_ends *c, int lowest)
+{
+	if (c->fault >= 0 && c->fault != lowest &&
+	    dup3(c->fault, lowest, O_CLOEXEC) < 0)
+		return -errno;
+	if (c->fault >= 0)
+		c->fault = lowest++;
+	close_from(lowest);
+	return 0;
+}
+
 /*
  * The steps of the child, in order: control group, session, terminal, standard
  * descriptors, directory, limits, parent-death signal, program.
  */
 static int
-child_steps(const struct spawn_request *r, const struct child_ends *c,
-    pid_t runner, bool born, const char **step)
+child_steps(const struct spawn_request *r, struct child_ends *c, pid_t runner,
+    bool born, const char **step)
 {
 	const struct rlimit core = { 0, RLIM_INFINITY };
 	struct rlimit old;
@@ -131,7 +139,9 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 		return -errno;
 	if (r->given > 0 && dup2(r->given, STDERR_FILENO + 1) < 0)
 		return -errno;
-	close_from(STDERR_FILENO + (r->given > 0 ? 2 : 1));
+	err = close_others(c, STDERR_FILENO + (r->given > 0 ? 2 : 1));
+	if (err < 0)
+		return err;
 	*step = "working directory";
 	if (chdir(r->cwd) < 0)
 		return -errno;
@@ -158,11 +168,20 @@ child_steps(const struct spawn_request *r, const struct child_ends *c,
 
 struct child {
 	const struct spawn_request *request;
-	const struct child_ends *ends;
-	volatile struct failure *failure;
+	struct child_ends *ends;
+	volatile struct spawn_fault *fault;
 	pid_t runner;
 	bool born; /* started inside its version 2 group */
 };
+
+static void
+report(int fd, int err, const char *step)
+{
+	const struct spawn_fault fault = { .err = err, .step = step };
+	ssize_t n = write(fd, &fault, sizeof(fault));
+
+	(void)n; /* nobody listens: the start was given up */
+}
 
 ON_OWN_STACK static int
 run_child(void *arg)
@@ -171,8 +190,10 @@ run_child(void *arg)
 	const char *step = NULL;
 	int err = child_steps(c->request, c->ends, c->runner, c->born, &step);
 
-	c->failure->err = err;
-	c->failure->step = step;
+	c->fault->err = err;
+	c->fault->step = step;
+	if (c->ends->fault >= 0)
+		report(c->ends->fault, err, step);
 	_exit(127);
 }
 
@@ -188,20 +209,20 @@ start_in_group(struct child *c)
 	c->born = true;
 	own_stack_reuse(stack, sizeof(stack));
 	return clone_into(g->cgroup.dirs[CGROUP_UNIFIED], run_child, c, stack,
-	    sizeof(stack), CLONE_VM | CLONE_VFORK);
+	    sizeof(stack), c->request->may_wait ? 0 : CLONE_VM | CLONE_VFORK);
 }
 
 static pid_t __attribute__((noinline))
-start_child(const struct spawn_request *r, const struct child_ends *c,
-    volatile struct failure *failure)
+start_child(const struct spawn_request *r, struct child_ends *c,
+    volatile struct spawn_fault *fault)
 {
-	struct child child = { r, c, failure, getpid(), false };
+	struct child child = { r, c, fault, getpid(), false };
 	pid_t pid = start_in_group(&child);
 
 	if (pid > 0 || !clone_into_is_missing(pid))
 		return pid;
 	child.born = false;
-	pid = vfork();
+	pid = r->may_wait ? fork() : vfork();
 	if (pid == 0)
 		run_child(&child);
 	return pid < 0 ? -errno : pid;
@@ -233,11 +254,11 @@ take_terminal(struct spawn_result *res, int master)
 /* Starts the command in a sandbox; the sandbox does the steps. */
 static int
 start_inside(const struct spawn_request *r, const struct child_ends *c,
-    struct spawn_result *res, const char **step)
+    struct spawn_result *res, struct spawn_fault *fault)
 {
 	/* Programs make their sockets there. */
 	static const char *const names[] = { "TMPDIR", "TMUX_TMPDIR", NULL };
-	static struct sandbox_answer answer; /* *step points into it */
+	static struct sandbox_answer answer; /* fault points into it */
 	const char *tmpdir = r->sandbox->tmpdir;
 	_cleanup_free_ char **envp =
 	    tmpdir != NULL ? environment_default(r->envp, names, tmpdir) : NULL;
@@ -259,47 +280,57 @@ start_inside(const struct spawn_request *r, const struct child_ends *c,
 		err = -EPROTO;
 	res->pid = answer.command;
 	res->init = answer.init;
-	res->enforcing = answer.enforcing;
 	res->elsewhere = answer.elsewhere;
 	if (err == 0 && terminal >= 0)
 		err = take_terminal(res, terminal);
+	fault->enforcing = answer.enforcing;
 	if (err < 0)
-		*step = answer.step;
+		fault->step = answer.step;
 	return err;
 }
 
 static int
-start_plain(const struct spawn_request *r, const struct child_ends *c,
-    struct spawn_result *res, const char **step)
+start_plain(const struct spawn_request *r, struct child_ends *c,
+    struct spawn_result *res, struct spawn_fault *fault)
 {
-	volatile struct failure failure = { 0 };
+	volatile struct spawn_fault failed = { 0 };
+	int fds[2] = { -1, -1 };
 
-	res->pid = start_child(r, c, &failure);
-	if (failure.err < 0)
-		*step = failure.step;
-	return res->pid < 0 ? res->pid : failure.err;
+	if (r->may_wait && pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	res->starting = fds[0];
+	c->fault = fds[1];
+	res->pid = start_child(r, c, &failed);
+	if (failed.err < 0)
+		fault->step = failed.step;
+	return res->pid < 0 ? res->pid : failed.err;
 }
 
 int
-spawn(
-    const struct spawn_request *r, struct spawn_result *res, const char **step)
+spawn(const struct spawn_request *r, struct spawn_result *res,
+    struct spawn_fault *fault)
 {
-	struct child_ends c = { -1, -1, -1 };
+	struct child_ends c = { -1, -1, -1, -1 };
 	int err;
 
-	*res =
-	    (struct spawn_result){ .pid = -1, .in = -1, .out = -1, .err = -1 };
-	*step = r->tty ? "pseudo terminal" : "pipes";
+	*res = (struct spawn_result){
+		.pid = -1, .in = -1, .out = -1, .err = -1, .starting = -1
+	};
+	*fault = (struct spawn_fault){ .step = r->tty ? "pseudo terminal"
+						      : "pipes" };
 	err = r->tty ? open_tty(r, res, &c) : open_pipes(r, res, &c);
 	if (err == 0) {
-		*step = "fork";
-		err = r->sandbox != NULL ? start_inside(r, &c, res, step)
-					 : start_plain(r, &c, res, step);
+		fault->step = "fork";
+		err = r->sandbox != NULL ? start_inside(r, &c, res, fault)
+					 : start_plain(r, &c, res, fault);
 	}
-	close_all((int[]){ c.in != r->null_fd ? c.in : -1, c.out, c.err }, 3);
+	close_all(
+	    (int[]){ c.in != r->null_fd ? c.in : -1, c.out, c.err, c.fault },
+	    4);
 	if (err < 0)
-		close_all((int[]){ res->in, res->out, res->err }, 3);
-	return err;
+		close_all(
+		    (int[]){ res->in, res->out, res->err, res->starting }, 4);
+	return fault->err = err;
 }
 
 char **

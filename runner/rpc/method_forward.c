@@ -173,11 +173,9 @@ start_copying(struct request *r, const struct process_forward_params *p,
 		.given = fd,
 	};
 	struct session_process *sp = session_process_new(s, p->process_id);
-	const char *step;
-	bool enforcing;
+	struct spawn_fault fault;
 	int err = process_start(&sp->process, s->base, &s->groups, &request,
-	    s->config.retention_bytes, &session_observer, sp, &step,
-	    &enforcing);
+	    s->config.retention_bytes, &session_observer, sp, &fault);
 
 	if (err < 0) {
 		reply_os_error(r->channel, &r->id, err);

@@ -227,8 +227,11 @@ struct start {
 	struct session_process *process; /* owned, until it runs */
 	char **argv, **envp;		 /* owned */
 	struct network_list list;
+	char **slow; /* owned: paths for which its child may wait; or NULL */
 	int64_t began_us;
 	bool captured; /* it has waited for the state of a login shell */
+	bool executes; /* .process is STARTING, or was: .fault */
+	struct spawn_fault fault;
 };
 
 /* What is started. */
@@ -239,18 +242,21 @@ struct launch {
 	char **envp;
 	const struct shell_state *state; /* NULL: no login shell's */
 	struct snapshot *capture; /* it takes a state; NULL: it is a command */
+	bool may_wait;		  /* as in spawn.h */
 };
 
 /* A capture is not answered: its command is started without it, or refused. */
 static void
-refuse_start(struct request *r, const struct launch *l, int err,
-    const char *step, bool enforcing)
+refuse_start(
+    struct request *r, const struct launch *l, const struct spawn_fault *f)
 {
+	const char *step = f->step;
+	int err = f->err;
 	char error[ARGS_ERROR_MAX];
 
 	if (l->capture != NULL)
 		return;
-	if (enforcing) {
+	if (f->enforcing) {
 		sandbox_log_error(err, step);
 		sandboxes_refuse(step, error);
 		reply_error_kind(r->channel, &r->id, RPC_INVALID_PARAMS,
@@ -312,9 +318,21 @@ cwd_instead(const struct sandbox *sandbox, const struct process_start_params *p)
  */
 #define START_TRIES 3
 
+static struct session_process *
+begun(struct request *r, const struct launch *l)
+{
+	struct session_process *sp = r->start->process;
+
+	r->start->process = NULL;
+	session_add(r->session, sp);
+	apply_options(sp, l->params, l->argv);
+	return sp;
+}
+
 /*
- * Starts the command in the session, or answers why not. Returns NULL without
- * an answer if the sandbox was stale and `again` permits another try.
+ * Starts the command in the session, or answers why not, or waits for it.
+ * Returns NULL without an answer if the sandbox was stale and `again` permits
+ * another try.
  */
 static struct session_process *
 start(struct request *r, const struct launch *l, char **envp,
@@ -343,38 +361,38 @@ start(struct request *r, const struct launch *l, char **envp,
 		.pipe_stdin = told && p->pipe_stdin,
 		.parent_death_signal = !s->config.pid_namespace,
 		.null_fd = s->null_fd,
+		.may_wait = l->may_wait,
 	};
 	struct session_process *sp =
 	    told ? r->start->process : session_process_new(s, p->process_id);
-	bool enforcing = false;
-	const char *step;
-	int err;
+	struct spawn_fault fault;
 
 	if (request.tty && s->config.record_tty &&
 	    !recorder_begin(r, sp, p, l->argv, envp))
 		return NULL;
-	err = process_start(&sp->process, s->base, &s->groups, &request,
-	    told ? s->config.retention_bytes : 0,
-	    told ? &session_observer : &snapshot_observer, sp, &step,
-	    &enforcing);
-	if (err < 0) {
-		if (enforcing && again && sandbox_is_stale(sandbox))
-			log_debug("sandbox: a view is discarded: %s", step);
+	if (process_start(&sp->process, s->base, &s->groups, &request,
+		told ? s->config.retention_bytes : 0,
+		told ? &session_observer : &snapshot_observer, sp,
+		&fault) < 0) {
+		if (fault.enforcing && again && sandbox_is_stale(sandbox))
+			log_debug(
+			    "sandbox: a view is discarded: %s", fault.step);
 		else
-			refuse_start(r, l, err, step, enforcing);
+			refuse_start(r, l, &fault);
 		recorder_end(sp);
 		if (!told)
 			free(sp);
 		return NULL;
 	}
-	session_add(s, sp);
-	if (told) {
-		r->start->process = NULL;
-		apply_options(sp, p, l->argv);
-	} else {
+	if (!told) {
+		session_add(s, sp);
 		snapshot_begun(l->capture, sp, envp);
+	} else if (sp->process.starting) {
+		r->start->executes = true;
+		r->waits = WAITS_FOR_EXEC;
+		return NULL;
 	}
-	return sp;
+	return told ? begun(r, l) : sp;
 }
 
 static int
@@ -520,7 +538,8 @@ start_with_list(struct request *r, const struct launch *l,
 
 	if (err < 0) {
 		if (!again || !sandbox_is_stale(sandbox))
-			refuse_start(r, l, err, why, true);
+			refuse_start(
+			    r, l, &(struct spawn_fault){ err, true, why });
 		return NULL;
 	}
 	variables = proxy_environment(l->envp, &proxy);
@@ -715,10 +734,15 @@ start_free(struct start *st)
 {
 	if (st == NULL)
 		return;
+	if (st->executes)
+		process_abandon(&st->process->process);
+	if (st->process != NULL)
+		recorder_end(st->process);
 	free(st->process);
 	free(st->argv);
 	free(st->envp);
 	network_list_clear(&st->list);
+	slow_paths_free(st->slow);
 	free(st);
 }
 
@@ -726,6 +750,36 @@ struct slice
 start_process_id(const struct start *st)
 {
 	return (struct slice){ st->process->id, st->process->id_len };
+}
+
+bool
+start_take(
+    struct start *st, const struct process *p, const struct spawn_fault *fault)
+{
+	if (st == NULL || !st->executes || &st->process->process != p)
+		return false;
+	st->fault = fault != NULL ? *fault : (struct spawn_fault){ 0 };
+	return true;
+}
+
+const char *
+start_path(const struct start *st)
+{
+	return st->slow[0];
+}
+
+/* Its program runs now, or not. */
+static struct session_process *
+executed(struct request *r, const struct launch *l)
+{
+	struct start *st = r->start;
+
+	st->executes = false;
+	if (st->fault.err == 0)
+		return begun(r, l);
+	process_clear(&st->process->process);
+	refuse_start(r, l, &st->fault);
+	return NULL;
 }
 
 #define _cleanup_restored_ __attribute__((cleanup(restored_clear)))
@@ -743,10 +797,17 @@ go_on(struct request *r, const struct process_start_params *p)
 	struct sandbox_request wanted = wants(p, st->envp);
 
 	wanted.hosts = p->network.given ? &st->list : NULL;
+	if (st->executes)
+		return executed(r, &l);
 	if (starting_oldest_change(r->session) <= r->change)
 		r->waits = WAITS_FOR_FILES;
-	else if (!r->opened)
-		r->slow = find_slow(r->session, p, st->envp, &wanted);
+	else if (!r->opened && st->slow == NULL)
+		st->slow = find_slow(r->session, p, st->envp, &wanted);
+	l.may_wait = st->slow != NULL;
+	if (l.may_wait && !needs_no_sandbox(&r->session->sandbox, &wanted)) {
+		r->slow = st->slow;
+		st->slow = NULL;
+	}
 	if (r->waits != WAITS_FOR_NOTHING || r->slow != NULL ||
 	    !find_state(r, &l, &wanted, &restored))
 		return NULL;

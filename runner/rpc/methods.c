@@ -338,6 +338,7 @@ const struct session_server server = {
 	.drained = drained,
 	.hung_up = hung_up,
 	.detached = detached,
+	.executed = starting_executed,
 	.files_answered = starting_look,
 	.left = starting_forget,
 	.give_up = helper_give_up,

@@ -47,7 +47,17 @@ void start_free(struct start *st);
 /* The id of the process that it starts. It points into the start. */
 struct slice start_process_id(const struct start *st);
 
+struct process;
 struct snapshot;
+struct spawn_fault;
+
+/* Takes what came out of a process that was STARTING; NULL: it runs. Returns
+ * false if it is not that of the start. */
+bool start_take(
+    struct start *st, const struct process *p, const struct spawn_fault *fault);
+
+/* The path for which the execution waits, most likely. */
+const char *start_path(const struct start *st);
 
 /*
  * Returns what sandboxes_find() is asked for a start. *envp is the command's
@@ -144,6 +154,10 @@ uint64_t starting_oldest_change(const struct session *s);
 
 /* A file request was answered: goes on soon with the starts after it. */
 void starting_look(struct session *s);
+
+/* The program of a process that was STARTING runs, or does not. */
+void starting_executed(
+    struct session_process *sp, const struct spawn_fault *fault);
 
 /* A connection that only watches has ended. */
 void starting_forget(const struct client *c);

@@ -385,6 +385,7 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct held *h = arg;
 	_cleanup_free_ char *why = NULL;
+	const char *path;
 
 	if (h->r.waits == WAITS_FOR_FILES &&
 	    starting_oldest_change(h->r.session) > h->r.change) {
@@ -396,13 +397,27 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 				"answered within %d s",
 		    START_WAIT_SECONDS);
 	} else {
+		path = h->r.waits == WAITS_FOR_EXEC ? start_path(h->r.start)
+						    : h->paths[h->at];
 		log_warn(0, "a file system did not answer within %d s",
 		    START_WAIT_SECONDS);
 		why = xasprintf(
-		    "`%s`: its file system did not answer within %d s",
-		    h->paths[h->at], START_WAIT_SECONDS);
+		    "`%s`: its file system did not answer within %d s", path,
+		    START_WAIT_SECONDS);
 	}
 	refuse(h, -ETIMEDOUT, why);
+}
+
+void
+starting_executed(struct session_process *sp, const struct spawn_fault *fault)
+{
+	struct held *h;
+
+	TAILQ_FOREACH (h, &all, link)
+		if (start_take(h->r.start, &sp->process, fault))
+			break;
+	if (h != NULL)
+		resume(h);
 }
 
 /* Each waits once: what goes on here waits for no capture any more. */

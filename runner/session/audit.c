@@ -121,7 +121,7 @@ audit_started(const struct session_process *p, char *const argv[],
 {
 	const struct session *s = p->session;
 	struct control_started started = {
-		.pid = (uint32_t)p->process.pid,
+		.pid = (uint32_t)p->process.leader,
 		.sandboxed = p->process.sandboxed,
 		.tty = p->process.tty,
 	};

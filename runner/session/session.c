@@ -758,6 +758,14 @@ on_output(struct process *process, uint64_t seq, enum stream stream,
 }
 
 static void
+on_started(struct process *process, const struct spawn_fault *fault)
+{
+	struct session_process *p = process->owner;
+
+	p->session->server->executed(p, fault);
+}
+
+static void
 before_exited(struct process *process)
 {
 	limit_tell(process->owner);
@@ -816,6 +824,7 @@ session_congested(struct process *process)
 }
 
 const struct process_observer session_observer = {
+	.started = on_started,
 	.output = on_output,
 	.ended = before_exited,
 	.exited = on_exited,

@@ -111,6 +111,10 @@ struct session_server {
 	void (*hung_up)(struct session *s);
 	/* The connection has ended, and what belongs to it must end. */
 	void (*detached)(struct session *s);
+	/* The program of a process that was STARTING, and is not in the session
+	 * yet, runs, or does not. */
+	void (*executed)(
+	    struct session_process *p, const struct spawn_fault *fault);
 	/* A file request was answered, or will not be. */
 	void (*files_answered)(struct session *s);
 	/* The connection of a client has ended that only watched. */

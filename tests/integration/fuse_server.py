@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
 """A file system with a directory d and a script prog, whose server does not answer while a file of the mount point's
-name with .away exists. fuse(4) without a library. Prints a line when it is mounted, and ends with its caller."""
+name with .away exists; with .once it goes away when the script was opened and closed once. fuse(4) without a library. Prints a line when it is mounted, and ends with its caller."""
 import ctypes
 import os
 import select
@@ -51,7 +51,7 @@ def reply(dev, request):
 
 
 def main():
-    away, waiting = sys.argv[1] + ".away", []
+    away, once, waiting = sys.argv[1] + ".away", sys.argv[1] + ".once", []
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # PR_SET_PDEATHSIG
     dev = mount(sys.argv[1], "40000")
     print("mounted", flush=True)
@@ -64,6 +64,8 @@ def main():
         for request in waiting:
             if struct.unpack("<I", request[4:8])[0] not in (FORGET, BATCH_FORGET, INTERRUPT):
                 reply(dev, request)
+            if struct.unpack("<I", request[4:8])[0] == RELEASE and os.path.exists(once):
+                os.rename(once, away)
         waiting = []
 
 

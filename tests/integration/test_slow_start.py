@@ -14,6 +14,8 @@ from conftest import ROOT, children_named, is_alive, pids_with, poll
 from execd_client import start_params
 
 DEADLINE = 10
+STARTING = "execd-runner"       # a child of a runner before its program runs
+NEVER = "9876543"
 
 
 class FileSystem:
@@ -128,11 +130,23 @@ def test_it_is_carried_out_when_the_file_system_comes_back(client, slow):
     assert client.finished("x").stdout == f"hi\n{slow.path}/d\n"
 
 
+def test_it_goes_away_before_the_program_runs(client, slow):
+    """Whoever opens the program is not waited for, however often it was opened before."""
+    client.run("first", ["/bin/true"])
+    slow.path.with_suffix(".once").touch()
+    start = post_start(client, "x", [str(slow.path / "prog")])
+    poll(slow.away.exists, what="an opened program")
+    assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
+    slow.answers()
+    assert "result" in client.answer(start)
+    assert client.finished("x").stdout == "slow\n"
+
+
 def end_session(client, slow):
     client.run("first", ["/bin/true"])
     runner = client.server.runner(client)
-    post_start(client, "x", ["/bin/true"], slow.path / "d")
-    poll(lambda: children_named(runner, "execd-paths"), what="process that opens the paths")
+    post_start(client, "x", ["/bin/sleep", NEVER], slow.path / "d")
+    poll(lambda: children_named(runner, STARTING), what="a child that waits")
     client.sh("y", "sleep 1000")
     client.post("session/end", {})
     return runner
@@ -146,7 +160,7 @@ def test_the_session_ends_while_a_start_waits(client, slow, user):
     poll(lambda: not is_alive(runner), what="end of the runner")
     assert time.monotonic() - began < DEADLINE - 3
     assert client.server.ready().run("z", ["/bin/echo", "new"]).stdout == "new\n"
-    assert not pids_with("execd-paths")
+    assert not pids_with(NEVER)
 
 
 def test_the_session_ends_when_the_kernel_lets_go_of_its_processes(client, slow, user):
@@ -163,10 +177,10 @@ def test_the_connection_ends_while_a_start_waits(client, slow):
     slow.goes()
     post_start(client, "x", ["/bin/touch", "made"], slow.path / "d")
     runner = client.server.runner(client)
-    poll(lambda: children_named(runner, "execd-paths"), what="process that opens the paths")
+    poll(lambda: children_named(runner, STARTING), what="a child that waits")
     id = client.session_id
     client.drop()
-    poll(lambda: not children_named(runner, "execd-paths"), what="end of it")
+    poll(lambda: not children_named(runner, STARTING), what="end of it")
     again = client.server.ready(resumeSessionId=id)
     assert again.call("process/list", {})["processes"] == []
 
@@ -177,11 +191,11 @@ def test_many_of_them(client, slow):
     slow.takes_requests()
     starts = [post_start(client, f"p{i}", ["/bin/true"], slow.path / "d") for i in range(40)]
     assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
-    poll(lambda: len(children_named(runner, "execd-paths")) == 40, what="forty processes")
+    poll(lambda: len(children_named(runner, STARTING)) == 40, what="forty processes")
     errors = [client.answer(s, timeout=DEADLINE + 20)["error"]["message"] for s in starts]
     assert all("its file system did not answer" in e for e in errors)
     slow.answers()
-    poll(lambda: not children_named(runner, "execd-paths"), what="end of those that waited")
+    poll(lambda: not children_named(runner, STARTING), what="end of those that waited")
     assert client.run("z", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
 
 

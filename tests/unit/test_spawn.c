@@ -59,8 +59,8 @@ open_fds(void)
 }
 
 static int
-try_spawn(const char *program, const char *cwd, bool tty,
-    struct spawn_result *res, const char **step)
+try_spawn(const char *program, const char *cwd, bool tty, bool may_wait,
+    struct spawn_result *res, struct spawn_fault *fault)
 {
 	_cleanup_free_ char **candidates = spawn_candidates(program, NULL);
 	char *argv[] = { (char *)(uintptr_t) "x", NULL };
@@ -75,9 +75,10 @@ try_spawn(const char *program, const char *cwd, bool tty,
 		.rows = 24,
 		.cols = 80,
 		.null_fd = null,
+		.may_wait = may_wait,
 	};
 
-	return spawn(&r, res, step);
+	return spawn(&r, res, fault);
 }
 
 static void
@@ -100,12 +101,28 @@ test_failures(void **state)
 	for (size_t i = 0; i < 2 * nitems(rows); i++) {
 		unsigned before = open_fds();
 		struct spawn_result res;
-		const char *step;
+		struct spawn_fault fault;
 
 		assert_int_equal(try_spawn(rows[i / 2].program, rows[i / 2].cwd,
-				     i % 2, &res, &step),
+				     i % 2, false, &res, &fault),
 		    rows[i / 2].err);
-		assert_string_equal(step, rows[i / 2].step);
+		assert_string_equal(fault.step, rows[i / 2].step);
+		assert_int_equal(open_fds(), before);
+		while (wait(NULL) > 0)
+			continue;
+		assert_int_equal(try_spawn(rows[i / 2].program, rows[i / 2].cwd,
+				     i % 2, true, &res, &fault),
+		    0);
+		assert_int_equal(waitpid(res.pid, NULL, 0), res.pid);
+		assert_int_equal(
+		    read(res.starting, &fault, sizeof(fault)), sizeof(fault));
+		assert_int_equal(fault.err, rows[i / 2].err);
+		assert_string_equal(fault.step, rows[i / 2].step);
+		assert_int_equal(read(res.starting, &fault, 1), 0);
+		close(res.starting);
+		close(res.in);
+		close(res.out);
+		close(res.err);
 		assert_int_equal(open_fds(), before);
 		while (wait(NULL) > 0)
 			continue;
@@ -115,12 +132,14 @@ test_failures(void **state)
 static void
 test_success(void **state)
 {
-	for (int tty = 0; tty < 2; tty++) {
+	for (int i = 0; i < 4; i++) {
+		struct spawn_fault fault;
 		struct spawn_result res;
-		const char *step;
+		int tty = i % 2;
 		int status;
 
-		assert_int_equal(try_spawn("true", "/", tty, &res, &step), 0);
+		assert_int_equal(
+		    try_spawn("true", "/", tty, i > 1, &res, &fault), 0);
 		assert_int_equal(waitpid(res.pid, &status, 0), res.pid);
 		assert_int_equal(status, 0);
 		assert_true(fcntl(res.out, F_GETFL) & O_NONBLOCK);
