@@ -148,6 +148,21 @@ def test_entries_for_what_every_view_has(sandbox, where):
         assert shell("echo x > /dev/null; head -c 1 /dev/zero | wc -c; cat /proc/self/comm") == "1\ncat\n"
 
 
+def test_a_workspace_in_dev_shm(sandbox):
+    """It is the host's directory, and everything beside it the sandbox's own."""
+    where = pathlib.Path(f"/dev/shm/execd-test-{os.getpid()}")
+    where.mkdir()
+    where.chmod(0o777)
+    try:
+        shell = sandbox(managed(READ_ALL, path(where, "write")), where)
+        assert shell("echo x > f; mkdir d && cat f; ls /dev/shm") == f"x\n{where.name}\n"
+        assert (where / "f").read_text() == "x\n" and (where / "d").is_dir()
+        shell(f"echo x > /dev/shm/{where.name}-2")
+        assert not where.with_name(where.name + "-2").exists()
+    finally:
+        shutil.rmtree(where)
+
+
 def test_slash_tmp(sandbox, tree):
     name = f"/tmp/execd-test-{os.getpid()}"
     assert sandbox(managed(READ_ALL)).run(f"touch {name}").code != 0

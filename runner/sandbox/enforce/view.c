@@ -83,12 +83,7 @@ is_own(const struct view *v, int fd)
 	return false;
 }
 
-/*
- * Records that the view made the file system at fd, so missing mount points may
- * be made in it. With `seal` it becomes read-only at the end. Returns 0 or
- * -errno.
- */
-static int
+int
 view_own(struct view *v, int fd, bool seal)
 {
 	struct stat st;

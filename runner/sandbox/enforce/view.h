@@ -131,6 +131,13 @@ int view_tmpfs(struct view *v, int target, const char *path, unsigned flags,
     const char *options);
 
 /*
+ * Records that the view made the file system at fd, so missing mount points may
+ * be made in it. With `seal` it becomes read-only at the end. Returns 0 or
+ * -errno.
+ */
+int view_own(struct view *v, int fd, bool seal);
+
+/*
  * Writes the options of a tmpfs that commands may fill to text[96]: its size
  * and the number of files.
  */

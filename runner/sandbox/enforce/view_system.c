@@ -100,20 +100,24 @@ view_memory_options(const struct view *v, char *text, size_t cap)
 		    size / BYTES_PER_FILE + 1);
 }
 
+/* A workspace of the host may be mounted in it. */
 static int
 add_memory(struct view *v, const char *path, unsigned flags)
 {
-	_cleanup_close_ int target = -1;
+	_cleanup_close_ int target = -1, fd = -1;
 	char options[96];
 	bool own;
+	int err;
 
 	view_step(v, "%s", path);
 	target = view_point(v, path, true, &own);
 	if (target < 0)
 		return target;
 	view_memory_options(v, options, sizeof(options));
-	return view_tmpfs(
-	    v, target, NULL, MS_NOSUID | MS_NODEV | flags, options);
+	err =
+	    view_tmpfs(v, target, NULL, MS_NOSUID | MS_NODEV | flags, options);
+	fd = err < 0 ? err : mounts_open(v->root, path);
+	return fd < 0 ? fd : view_own(v, fd, false);
 }
 
 /* Places the empty files where commands can mount them. */
