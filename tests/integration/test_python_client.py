@@ -597,6 +597,27 @@ def test_a_command_is_started_once(proxy, directory):
         assert (directory / "count").read_text() == "x\n"
 
 
+def test_a_start_that_is_cancelled_meanwhile_is_not_made(proxy, directory):
+    async def work():
+        async with execd.aio.connect(proxy.url) as box:
+            p = await box.start("echo ready; sleep 100")
+            await anext(p)
+            proxy.refusing = True
+            proxy.cut()
+            while box._connection._link is not None:
+                await asyncio.sleep(0.01)
+            task = asyncio.create_task(box.run(f"touch {directory}/made"))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            proxy.refusing = False
+            assert (await box.run("echo on")).stdout == "on\n"
+            assert not (directory / "made").exists() and len(await box.processes()) == 2
+
+    asyncio.run(work())
+
+
 def test_what_may_not_be_repeated_says_so(proxy, directory):
     with execd.connect(proxy.url) as box:
         box.run("true")

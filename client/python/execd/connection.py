@@ -376,7 +376,9 @@ class Connection:
             delay = min(2 * delay, RETRY_MAX_S)
         self.resumes += 1
         for call in list(self._calls.values()):
-            if not call.in_flight:
+            if call.answer.done():  # nobody wants it any more
+                del self._calls[call.id]
+            else:
                 self._send(call)
         for listener in list(self.listeners.values()):
             listener.resumed()

@@ -121,7 +121,7 @@ class Process(Listener):
         if self._pulls:
             self._read()
         try:
-            result = await asyncio.shield(self._started)
+            result = await self._started
             if not isinstance(result, dict):
                 raise ProtocolError(f"the server's result of {method} is no object")
         except asyncio.CancelledError:
