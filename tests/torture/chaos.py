@@ -65,7 +65,8 @@ class Chaos:
                 self.talk(sock, chance)
             except OSError:
                 pass
-            if chance.random() < 0.6:
+            # A handshake that failed has closed it.
+            if chance.random() < 0.6 and sock.fileno() >= 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.close()
             with self.lock:
