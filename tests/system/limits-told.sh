@@ -7,7 +7,8 @@
 . ./lib.bash
 
 hog() { # hog MEGABYTES
-	echo "import time; x = bytearray($1 << 20); print('has it', flush=True); time.sleep(20)"
+	# In steps: while the kernel frees what it has killed, who takes all at once is killed, too.
+	echo "import time; x = [(bytearray(10 << 20), time.sleep(0.02)) for _ in range($1 // 10)]; print('has it', flush=True); time.sleep(20)"
 }
 conf=/etc/execd/execd.conf
 cp $conf good.conf
