@@ -253,6 +253,24 @@ def test_file_requests_there(client, slow, directory, how):
         slow.answers()
 
 
+@pytest.mark.nightly
+def test_a_start_behind_a_change_there(client, slow, directory):
+    """It is refused before the change is; what only reads, and other connections, go on."""
+    client.call("fs/getMetadata", {"path": directory.as_uri()})
+    slow.takes_requests()
+    began = time.monotonic()
+    change = client.post("fs/createDirectory", {"path": (slow.path / "d" / "x").as_uri()})
+    start = post_start(client, "x", ["/bin/true"])
+    assert client.server.ready().run("other", ["/bin/echo", "served"]).stdout == "served\n"
+    assert "result" in client.request("process/list", {}) and time.monotonic() - began < DEADLINE - 3
+    error = client.answer(start, timeout=DEADLINE + 20)["error"]
+    assert error == {"code": -32603, "data": {"kind": "spawnFailed"}, "message":
+                     f"earlier requests that change files were not answered within {DEADLINE} s (os error 110)"}
+    assert client.answer(change, timeout=DEADLINE + 20)["error"]["code"] == -32603
+    slow.answers()
+    assert client.run("y", ["/bin/echo", "again"]).stdout == "again\n"
+
+
 def test_a_policy_there(client, slow, directory, sandboxes):
     """A file request whose policy has a path there waits alone, with its content."""
     entries = [{"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
