@@ -124,9 +124,10 @@ create_as_user(WCHAR *line, const WCHAR *cwd, STARTUPINFOW *info,
 		domain = user;
 	}
 	SetLastError(ERROR_CALL_NOT_IMPLEMENTED);
+	/* Without its profile the user has no HKEY_CURRENT_USER of its own. */
 	done = CreateProcessWithLogonW(name,
-	    wcschr(name, L'@') != NULL ? NULL : domain, password, 0, NULL, line,
-	    FLAGS, NULL, cwd, info, made);
+	    wcschr(name, L'@') != NULL ? NULL : domain, password,
+	    LOGON_WITH_PROFILE, NULL, line, FLAGS, NULL, cwd, info, made);
 	err = GetLastError();
 	SecureZeroMemory(password, wcslen(password) * sizeof(WCHAR));
 	free(password);

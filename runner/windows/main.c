@@ -133,6 +133,10 @@ wmain(int argc, WCHAR **argv)
 
 	if (code >= 0)
 		return code;
+	/* Commands inherit it: a program that crashes, or misses a library,
+	 * ends, and shows no box that waits for somebody to click. */
+	SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX |
+		     SEM_NOOPENFILEERRORBOX);
 	h.network_is_blocked = o.network_is_blocked;
 	if (o.stdio) {
 		h.in = standard(STD_INPUT_HANDLE);

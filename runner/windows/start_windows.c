@@ -127,8 +127,12 @@ set_attributes(struct start *s)
 	InitializeProcThreadAttributeList(NULL, ATTRIBUTES, 0, &bytes);
 	s->attributes = xcalloc(1, bytes);
 	if (!InitializeProcThreadAttributeList(
-		s->attributes, ATTRIBUTES, 0, &bytes))
-		return failed(s, "InitializeProcThreadAttributeList");
+		s->attributes, ATTRIBUTES, 0, &bytes)) {
+		failed(s, "InitializeProcThreadAttributeList");
+		free(s->attributes);
+		s->attributes = NULL;
+		return false;
+	}
 	set = tty ? UpdateProcThreadAttribute(s->attributes, 0,
 			PROC_THREAD_ATTRIBUTE_PSEUDOCONSOLE, s->result->console,
 			sizeof(HPCON), NULL, NULL)
@@ -189,6 +193,27 @@ enforce(struct start *s)
 
 /* --- its job and its process -------------------------------------------- */
 
+/* A sandboxed command reads and sends nothing through windows of others, the
+ * clipboard or global atoms, and logs nobody off. */
+static bool
+restrict_ui(struct start *s)
+{
+	JOBOBJECT_BASIC_UI_RESTRICTIONS ui = {
+		.UIRestrictionsClass = JOB_OBJECT_UILIMIT_HANDLES |
+				       JOB_OBJECT_UILIMIT_READCLIPBOARD |
+				       JOB_OBJECT_UILIMIT_WRITECLIPBOARD |
+				       JOB_OBJECT_UILIMIT_SYSTEMPARAMETERS |
+				       JOB_OBJECT_UILIMIT_DISPLAYSETTINGS |
+				       JOB_OBJECT_UILIMIT_GLOBALATOMS |
+				       JOB_OBJECT_UILIMIT_DESKTOP |
+				       JOB_OBJECT_UILIMIT_EXITWINDOWS,
+	};
+
+	return SetInformationJobObject(s->result->job,
+		   JobObjectBasicUIRestrictions, &ui, sizeof(ui)) ||
+	       failed(s, "SetInformationJobObject");
+}
+
 /* Without JOB_OBJECT_LIMIT_BREAKAWAY_OK nothing leaves it. */
 static bool
 make_job(struct start *s)
@@ -201,10 +226,10 @@ make_job(struct start *s)
 	s->result->job = CreateJobObjectW(NULL, NULL);
 	if (s->result->job == NULL)
 		return failed(s, "CreateJobObject");
-	if (SetInformationJobObject(s->result->job,
+	if (!SetInformationJobObject(s->result->job,
 		JobObjectExtendedLimitInformation, &limits, sizeof(limits)))
-		return true;
-	return failed(s, "SetInformationJobObject");
+		return failed(s, "SetInformationJobObject");
+	return s->token == NULL || restrict_ui(s);
 }
 
 static bool
@@ -266,6 +291,8 @@ start_clear(struct start *s)
 	close_handle(&s->out);
 	close_handle(&s->err);
 	free(s->desktop);
+	if (s->attributes != NULL)
+		DeleteProcThreadAttributeList(s->attributes);
 	free(s->attributes);
 }
 
