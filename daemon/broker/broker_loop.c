@@ -6,7 +6,6 @@
 #include "broker_main.h"
 
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 
 #include "broker_health.h"
@@ -88,16 +87,16 @@ take_stop(struct broker *m, int sig)
 
 /* What comes on standard input has no meaning; that it ends has one. */
 static void
-input_ready(struct event_source *source, uint32_t events)
+input_ready(evutil_socket_t fd, short what, void *arg)
 {
-	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, input);
+	struct broker *m = arg;
 	char ignored[4096];
-	ssize_t n = read(source->fd, ignored, sizeof(ignored));
+	ssize_t n = read(fd, ignored, sizeof(ignored));
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	log_info("standard input has ended: stopping as at signal %d", SIGTERM);
-	event_source_remove(source);
+	watch_close(&m->input);
 	take_stop(m, SIGTERM);
 }
 
@@ -112,7 +111,7 @@ watch_input(struct broker *m)
 	fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
 	if (fd < 0)
 		return -errno;
-	err = event_source_add(&m->input, fd, EPOLLIN, input_ready);
+	err = watch_add(&m->input, fd, EV_READ, input_ready, m);
 	if (err < 0)
 		log_error(err, "--exit-on-stdin-close: standard input is no "
 			       "pipe, socket or terminal");
@@ -120,12 +119,12 @@ watch_input(struct broker *m)
 }
 
 static void
-signals_ready(struct event_source *source, uint32_t events)
+signals_ready(evutil_socket_t fd, short what, void *arg)
 {
-	struct broker *m = EVENT_SOURCE_OWNER(source, struct broker, signals);
+	struct broker *m = arg;
 	struct signalfd_siginfo info;
 
-	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
 			reload(m, -1);
 		else if (info.ssi_signo != SIGUSR1)
@@ -150,7 +149,7 @@ watch_signals(struct broker *m)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	return event_source_add(&m->signals, fd, EPOLLIN, signals_ready);
+	return watch_add(&m->signals, fd, EV_READ, signals_ready, m);
 }
 
 /* Ends everything. The loop returns when all children are gone. The front-end
@@ -250,7 +249,7 @@ finish_drain(struct broker *m, int64_t now)
 		return m->drain_until_ms;
 	log_info("drained: %zu sessions are ended", count_sessions(m));
 	broker_stop(m, EXIT_STOPPED);
-	return now;
+	return -1;
 }
 
 /* Starts new helpers after one died. Returns when to call it again, or -1. */
@@ -266,25 +265,28 @@ restart_helpers(struct broker *m, int64_t now)
 	return -1;
 }
 
+/* Before restart_ms the front-end ends by itself: when its channel is closed,
+ * or when this broker leaves and its last client has a session. */
 static bool
 is_over(struct broker *m)
 {
+	bool open = watch_fd(&m->frontend->control) >= 0;
+	int64_t now = now_ms();
+
 	if (!m->stopping || (m->sessions->by_pid.count > 0 && !m->leaving))
 		return false;
 	if (m->frontend->pid == 0)
 		return true;
-	if (m->frontend->control.fd >= 0 && m->leaving &&
-	    now_ms() < m->frontend->restart_ms)
-		return false; /* it ends when its last client has a session */
-	if (m->frontend->control.fd >= 0) {
-		if (!m->leaving)
+	if ((open && !m->leaving) || now >= m->frontend->restart_ms) {
+		if (open && !m->leaving)
 			frontend_stop(m);
-		frontend_hang_up(m);
-		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
-	} else if (now_ms() >= m->frontend->restart_ms) {
-		spawn_kill(m->frontend->pid);
-		m->frontend->restart_ms = now_ms() + FRONTEND_EXIT_MS;
+		if (open)
+			frontend_hang_up(m);
+		else
+			spawn_kill(m->frontend->pid);
+		m->frontend->restart_ms = now + FRONTEND_EXIT_MS;
 	}
+	watch_turn_at(m->frontend->restart_ms);
 	return false;
 }
 
@@ -294,14 +296,14 @@ start_frontend_when_due(struct broker *m, int64_t now)
 	int err;
 
 	if (m->stopping || m->frontend->state != FRONTEND_DOWN ||
-	    m->frontend->pid != 0 || now < m->frontend->restart_ms ||
-	    session_adopt_expire(m, now) >= 0)
+	    m->frontend->pid != 0 || session_adopt_waits(m, now))
 		return;
-	err = frontend_start(m);
+	err = now < m->frontend->restart_ms ? 0 : frontend_start(m);
 	if (err < 0) {
 		log_error(err, "starting the front-end");
 		m->frontend->restart_ms = now + 1000;
 	}
+	watch_turn_at(m->frontend->restart_ms);
 }
 
 /* Writes lines that waited for room. Returns when to call it again, or -1. */
@@ -309,22 +311,6 @@ static int64_t
 deliver_log(int64_t now)
 {
 	return log_flush() ? -1 : now + LOG_RETRY_MS;
-}
-
-static int
-next_timeout(struct broker *m, int64_t now, int64_t deadline)
-{
-	bool waiting = m->stopping ? m->leaving || m->frontend->control.fd < 0
-				   : m->frontend->state == FRONTEND_DOWN &&
-					 session_adopt_expire(m, now) < 0;
-
-	if (waiting && (deadline < 0 || m->frontend->restart_ms < deadline))
-		deadline = m->frontend->restart_ms;
-	if (deadline < 0)
-		return -1;
-	if (deadline > now + INT_MAX)
-		return INT_MAX; /* and then calls it again */
-	return deadline <= now ? 0 : (int)(deadline - now);
 }
 
 /* --- reports of the broker's parts -------------------------------------- */
@@ -376,28 +362,22 @@ broker_run(struct broker *m)
 		log_error(err, "event loop");
 		return EXIT_FAILED;
 	}
-	while (!is_over(m)) {
-		int64_t now = now_ms(), deadline;
+	for (;;) {
+		int64_t now = now_ms();
 
 		start_frontend_when_due(m, now);
-		deadline = earlier_ms(session_expire(m, now),
-		    earlier_ms(finish_drain(m, now), restart_helpers(m, now)));
-		deadline = earlier_ms(deadline, drain_watch(m, now));
-		deadline = earlier_ms(deadline, frontend_watch(m, now));
-		deadline =
-		    earlier_ms(deadline, notify_alive(now, is_well(m, now)));
-		deadline = earlier_ms(deadline, ctl_expire(m, now));
-		deadline = earlier_ms(deadline, deliver_log(now));
-		deadline = earlier_ms(deadline, session_audit_watch(m, now));
-		deadline = earlier_ms(deadline, session_spare_expire(m, now));
-		deadline = earlier_ms(deadline, load_watch(m, now));
-		deadline = earlier_ms(deadline, session_idle_expire(m, now));
-		deadline = earlier_ms(deadline, account_expire(now));
-		err = event_source_dispatch(next_timeout(m, now, deadline));
-		if (err < 0)
-			log_fatal_errno(err, "epoll");
-		if (err == 0)
-			session_spare_make(m);
+		ctl_go_on(m);
+		watch_turn_at(finish_drain(m, now));
+		watch_turn_at(restart_helpers(m, now));
+		watch_turn_at(drain_watch(m, now));
+		watch_turn_at(session_audit_watch(m, now));
+		watch_turn_at(frontend_watch(m, now));
+		watch_turn_at(notify_alive(now, is_well(m, now)));
+		watch_turn_at(deliver_log(now));
+		watch_turn_at(load_watch(m, now));
+		watch_turn_at(session_idle_expire(m, now));
+		if (is_over(m))
+			return m->exit_code;
+		watch_turn();
 	}
-	return m->exit_code;
 }

@@ -22,7 +22,6 @@
 #include "descriptors.h"
 #include "dispose.h"
 #include "drop.h"
-#include "event_source.h"
 #include "exit_code.h"
 #include "frontend_child.h"
 #include "identity.h"
@@ -473,11 +472,7 @@ prepare(struct broker *m)
 		group_limits_log(m->root);
 	raise_descriptors(m);
 	make_provider_id(m);
-	err = event_source_init();
-	if (err < 0) {
-		log_error(err, "epoll");
-		return EXIT_FAILED;
-	}
+	watch_init();
 	if (spawn_watch() < 0)
 		return EXIT_FAILED;
 	/* The filter is loaded before the broker hears a client, a runner or an
@@ -539,7 +534,6 @@ main(int argc, char **argv)
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
 	m->options = &options;
-	m->signals.fd = m->input.fd = -1;
 	activation_init();
 	notify_init();
 	m->on = &broker_events;
@@ -548,7 +542,6 @@ main(int argc, char **argv)
 	m->sessions = &sessions;
 	frontend_init(m->frontend);
 	helpers_init(m->helpers);
-	registry_init(m->sessions);
 	log_name_by_journal();
 	if ((code = find_root(m)) != 0 || (code = begin(m)) != 0)
 		return code;

@@ -78,7 +78,7 @@ set_up(struct fixture *f, enum session_state state, bool audited)
 	TAILQ_INIT(&f->session.watchers.all);
 	TAILQ_INIT(&f->session.commands.processes);
 	assert_int_equal(seqpacket_pair(pair), 0);
-	f->session.runner.control.fd = pair[0];
+	assert_int_equal(session_control_watch(&f->session, pair[0]), 0);
 	f->runner = pair[1];
 	play_root();
 }
@@ -118,7 +118,7 @@ tear_down(struct fixture *f)
 	forget_processes(f);
 	free(f->session.end_reason);
 	close(f->runner);
-	close(f->session.runner.control.fd);
+	watch_close(&f->session.runner.control);
 	return killed;
 }
 
@@ -313,5 +313,6 @@ main(void)
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 
+	watch_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,11 @@ static struct {
 	uint8_t token[CONTROL_GRANT_BYTES];
 } model[CONNECTIONS];
 
+static void
+ignore(evutil_socket_t fd, short what, void *arg)
+{
+}
+
 static int
 set_up(void **state)
 {
@@ -79,16 +84,16 @@ set_up(void **state)
 	broker.helpers = &the_helpers;
 	frontend_init(broker.frontend);
 	broker.sessions = &the_sessions;
-	registry_init(broker.sessions);
+	watch_init();
 	broker.conf = conf_load(&options, &code);
-	if (broker.conf == NULL || event_source_init() < 0 ||
+	if (broker.conf == NULL ||
 	    listener_open(broker.conf->listeners[0]) != 0 ||
 	    seqpacket_pair(pair) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel) < 0)
 		return -1;
 	front = pair[1];
-	broker.frontend->control.fd = pair[0];
-	return 0;
+	return watch_add(
+	    &broker.frontend->control, pair[0], EV_READ, ignore, NULL);
 }
 
 static int
@@ -98,7 +103,7 @@ tear_down(void **state)
 	close(front);
 	close(channel[0]);
 	close(channel[1]);
-	close(broker.frontend->control.fd);
+	watch_close(&broker.frontend->control);
 	table_clear(&broker.frontend->grants);
 	conf_free(broker.conf);
 	return 0;

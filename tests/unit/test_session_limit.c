@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -19,82 +20,104 @@
 #include "session_registry.h"
 #include "util.h"
 
-#define MANY 20
-#define REST 20 /* ms */
+#define MANY  20
+#define TTL   5000 /* ms */
+#define APART 3
 
 static struct registry the_sessions;
 static struct session sessions[MANY];
 static struct identity identity = { .name = (char *)(uintptr_t) "x" };
-static struct conf conf;
-static struct broker m;
+static struct conf conf = { .limits.detached_ttl_ms = TTL };
+static int64_t begun;
 
 /* Whose runners have hung up, so that nobody is told anything. */
 static int
 set_up(void **state)
 {
-	m = (struct broker){ .conf = &conf };
-	m.on = &broker_events;
-	m.sessions = &the_sessions;
-	registry_init(m.sessions);
-	for (size_t i = 0; i < MANY; i++) {
+	broker.conf = &conf;
+	broker.on = &broker_events;
+	broker.sessions = &the_sessions;
+	the_sessions = (struct registry){ 0 };
+	begun = now_ms();
+	for (size_t i = 0; i < MANY; i++)
 		sessions[i] = (struct session){ .id = "x",
 			.identity = &identity,
 			.state = SESSION_STATE_DETACHED,
+			.detached_ms = begun,
 			.runner = { .hung_up = true } };
-		TAILQ_INSERT_TAIL(&m.sessions->detached, &sessions[i], link);
-	}
 	return 0;
 }
 
-static size_t
-ending(void)
+static int
+tear_down(void **state)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < MANY; i++)
-		n += sessions[i].state == SESSION_STATE_TERMINATING;
-	return n;
+		watch_end(&sessions[i].timer);
+	return 0;
+}
+
+/* As the loop does when its time has come. */
+static void
+fire(struct event *e)
+{
+	assert_true(event_pending(e, EV_TIMEOUT, NULL));
+	event_get_callback(e)(-1, EV_TIMEOUT, event_get_callback_arg(e));
 }
 
 static void
-test_a_few_at_a_time(void **state)
+test_one_after_the_other(void **state)
 {
-	int64_t now = 1000;
-
-	for (size_t i = 0; i < MANY; i++)
-		sessions[i].detached_ms = 900;
-	assert_int_equal(session_limit_detached(&m, now), now + REST);
-	assert_int_equal(ending(), 8);
-	assert_int_equal(session_limit_detached(&m, now + 1), now + REST);
-	assert_int_equal(ending(), 8);
-	now += REST;
-	assert_int_equal(session_limit_detached(&m, now), now + REST);
-	assert_int_equal(ending(), 16);
-	now += 10 * REST;
-	assert_int_equal(session_limit_detached(&m, now), -1);
-	assert_int_equal(ending(), MANY);
+	for (size_t i = 0; i < MANY; i++) {
+		session_limit_detached(&broker, &sessions[i]);
+		assert_int_equal(
+		    sessions[i].until_ms, begun + TTL + APART * (int64_t)i);
+	}
+	fire(&sessions[1].timer);
+	assert_int_equal(sessions[1].state, SESSION_STATE_TERMINATING);
+	assert_int_equal(sessions[0].state, SESSION_STATE_DETACHED);
+	/* Whoever comes later waits for nobody. */
+	sessions[0].detached_ms = begun + 1000;
+	session_limit_detached(&broker, &sessions[0]);
+	assert_int_equal(sessions[0].until_ms, begun + 1000 + TTL);
 }
 
 static void
-test_none_early(void **state)
+test_kept_ones_have_their_own_time(void **state)
 {
-	for (size_t i = 0; i < MANY; i++)
-		sessions[i].detached_ms = 1000 + 10 * (int64_t)i;
-	assert_int_equal(session_limit_detached(&m, 999), 1000);
-	assert_int_equal(ending(), 0);
-	assert_int_equal(session_limit_detached(&m, 1025), 1030);
-	assert_int_equal(ending(), 3);
-	assert_int_equal(session_limit_detached(&m, 1030), 1040);
-	assert_int_equal(ending(), 4);
+	session_limit_detached(&broker, &sessions[0]);
+	sessions[1].keep = (struct keep){ .max_ms = 9000, .ms = 7000 };
+	session_limit_detached(&broker, &sessions[1]);
+	assert_int_equal(sessions[1].until_ms, begun + 7000);
+	session_limit_detached(&broker, &sessions[2]);
+	assert_int_equal(sessions[2].until_ms, begun + TTL + APART);
+	fire(&sessions[1].timer);
+	assert_int_equal(sessions[1].state, SESSION_STATE_TERMINATING);
+	assert_non_null(sessions[1].end_reason);
+	free(sessions[1].end_reason);
+}
+
+static void
+test_a_deadline(void **state)
+{
+	identity.limits.session_deadline_ms = 4000;
+	session_limit_time(&sessions[0], begun);
+	assert_int_equal(sessions[0].ends_ms, begun + 4000);
+	fire(&sessions[0].end_timer);
+	assert_int_equal(sessions[0].state, SESSION_STATE_TERMINATING);
+	watch_end(&sessions[0].end_timer);
+	free(sessions[0].end_reason);
 }
 
 int
 main(void)
 {
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_a_few_at_a_time, set_up),
-		cmocka_unit_test_setup(test_none_early, set_up),
+		TEST(test_one_after_the_other),
+		TEST(test_kept_ones_have_their_own_time),
+		TEST(test_a_deadline),
 	};
 
+	watch_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,6 @@
 #include "frontend_child.h"
 #include "seqpacket.h"
 #include "session_registry.h"
-#include "util.h"
 
 #define CONN   5
 #define WAITER 7
@@ -32,7 +31,7 @@ static unsigned probed;
 static void
 on_probed(struct broker *m, struct session *s)
 {
-	int fd = session_probe_take(m->sessions, s);
+	int fd = session_probe_take(s);
 
 	assert_true(fd >= 0);
 	close(fd);
@@ -40,6 +39,11 @@ on_probed(struct broker *m, struct session *s)
 }
 
 static const struct broker_events on = { .session_probed = on_probed };
+
+static void
+ignore(evutil_socket_t fd, short what, void *arg)
+{
+}
 
 static int
 set_up(void **state)
@@ -49,17 +53,18 @@ set_up(void **state)
 	broker.on = &on;
 	broker.frontend = &the_frontend;
 	broker.sessions = &the_sessions;
-	registry_init(&the_sessions);
 	frontend_init(&the_frontend);
 	assert_int_equal(seqpacket_pair(pair), 0);
-	the_frontend.control.fd = pair[0];
+	assert_int_equal(
+	    watch_add(&the_frontend.control, pair[0], EV_READ, ignore, NULL),
+	    0);
 	the_frontend.state = FRONTEND_SERVING;
 	front = pair[1];
 	assert_int_equal(seqpacket_pair(pair), 0);
 	session = (struct session){ .state = SESSION_STATE_ATTACHED,
 		.attachment = { .conn = CONN },
-		.runner = {
-		    .control = { .fd = pair[0] }, .version = RUNNER_VERSION } };
+		.runner = { .version = RUNNER_VERSION } };
+	assert_int_equal(session_control_watch(&session, pair[0]), 0);
 	runner = pair[1];
 	probed = 0;
 	return 0;
@@ -70,8 +75,8 @@ tear_down(void **state)
 {
 	close(front);
 	close(runner);
-	close(the_frontend.control.fd);
-	close(session.runner.control.fd);
+	watch_close(&the_frontend.control);
+	watch_close(&session.runner.control);
 	return 0;
 }
 
@@ -157,18 +162,22 @@ test_a_runner_of_the_release_before(void **state)
 	assert_int_equal(probed, 1);
 }
 
+/* As the loop does when its time has come. */
+static void
+fire(struct event *e)
+{
+	assert_true(event_pending(e, EV_TIMEOUT, NULL));
+	event_get_callback(e)(-1, EV_TIMEOUT, event_get_callback_arg(e));
+}
+
 static void
 test_nobody_answers(void **state)
 {
-	int64_t until;
-
-	assert_int_equal(session_probe_expire(&broker, now_ms()), -1);
 	assert_true(begins());
-	until = session_probe_expire(&broker, now_ms());
-	assert_true(until > now_ms() && until < now_ms() + 3000);
 	assert_int_equal(probed, 0);
-	assert_int_equal(session_probe_expire(&broker, until), -1);
+	fire(&session.probe.timer);
 	assert_int_equal(probed, 1);
+	assert_false(event_initialized(&session.probe.timer));
 }
 
 static void
@@ -190,5 +199,6 @@ main(void)
 		TEST(test_one_that_is_ending_is_not_asked),
 	};
 
+	watch_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

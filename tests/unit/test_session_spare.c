@@ -24,17 +24,15 @@
 static struct registry the_sessions;
 static struct identity *all[IDENTITIES];
 static struct conf conf = { .identities = all, .nidentities = IDENTITIES };
-static struct broker m;
 
 static int
 set_up(void **state)
 {
 	char name[16];
 
-	m = (struct broker){ .conf = &conf };
-	m.on = &broker_events;
-	m.sessions = &the_sessions;
-	registry_init(m.sessions);
+	broker.conf = &conf;
+	broker.on = &broker_events;
+	broker.sessions = &the_sessions;
 	for (size_t i = 0; i < IDENTITIES; i++) {
 		snprintf(name, sizeof(name), "i%zu", i);
 		all[i] = identity_new(name);
@@ -45,7 +43,7 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	session_spare_drop_all(&m);
+	session_spare_drop_all(&broker);
 	for (size_t i = 0; i < IDENTITIES; i++) {
 		assert_int_equal(all[i]->refs, 1);
 		identity_unref(all[i]);
@@ -57,12 +55,12 @@ static struct spare *
 slot_of(const struct identity *id)
 {
 	for (size_t i = 0; i < SESSION_SPARES_MAX; i++)
-		if (m.sessions->spares[i].identity == id)
-			return &m.sessions->spares[i];
+		if (broker.sessions->spares[i].identity == id)
+			return &broker.sessions->spares[i];
 	return NULL;
 }
 
-/* As session_spare_make() would, but for the process. */
+/* As an idle loop would, but for the process. */
 static struct spare *
 make(struct identity *id)
 {
@@ -75,24 +73,27 @@ make(struct identity *id)
 	return slot;
 }
 
+/* As the loop does when its time has come. */
+static void
+fire(struct event *e)
+{
+	assert_true(event_pending(e, EV_TIMEOUT, NULL));
+	event_get_callback(e)(-1, EV_TIMEOUT, event_get_callback_arg(e));
+}
+
 static void
 test_its_time(void **state)
 {
 	int64_t now = now_ms();
 	struct spare *slot;
 
-	assert_int_equal(session_spare_expire(&m, now), -1);
-	session_spare_want(&m, all[0]);
-	assert_int_equal(session_spare_expire(&m, now), now);
+	session_spare_want(&broker, all[0]);
 	slot = make(all[0]);
-	assert_int_equal(session_spare_expire(&m, now), slot->until_ms);
 	assert_true(slot->until_ms > now);
-	session_spare_want(&m, all[0]);
+	session_spare_want(&broker, all[0]);
 	assert_false(slot->wanted);
-	assert_int_equal(
-	    session_spare_expire(&m, slot->until_ms - 1), slot->until_ms);
 	assert_int_equal(all[0]->refs, 2);
-	assert_int_equal(session_spare_expire(&m, slot->until_ms), -1);
+	fire(&slot->timer);
 	assert_int_equal(all[0]->refs, 1);
 	assert_null(slot_of(all[0]));
 }
@@ -102,14 +103,15 @@ test_who_has_none(void **state)
 {
 	struct identity *former = identity_new("former");
 
-	session_spare_want(&m, former);
-	m.draining = true;
-	session_spare_want(&m, all[0]);
-	m.draining = false;
-	m.stdio = true;
-	session_spare_want(&m, all[0]);
-	m.stdio = false;
-	assert_int_equal(session_spare_expire(&m, now_ms()), -1);
+	session_spare_want(&broker, former);
+	broker.draining = true;
+	session_spare_want(&broker, all[0]);
+	broker.draining = false;
+	broker.stdio = true;
+	session_spare_want(&broker, all[0]);
+	broker.stdio = false;
+	assert_null(slot_of(former));
+	assert_null(slot_of(all[0]));
 	identity_unref(former);
 }
 
@@ -117,11 +119,11 @@ static void
 test_the_longest_unused_gives_way(void **state)
 {
 	for (size_t i = 0; i < SESSION_SPARES_MAX; i++) {
-		session_spare_want(&m, all[i]);
+		session_spare_want(&broker, all[i]);
 		make(all[i])->until_ms = (int64_t)(100 + i);
 	}
 	slot_of(all[0])->until_ms = 1000;
-	session_spare_want(&m, all[SESSION_SPARES_MAX]);
+	session_spare_want(&broker, all[SESSION_SPARES_MAX]);
 	assert_null(slot_of(all[1]));
 	assert_int_equal(all[1]->refs, 1);
 	assert_non_null(slot_of(all[0]));
@@ -140,5 +142,6 @@ main(void)
 		    test_the_longest_unused_gives_way, set_up, tear_down),
 	};
 
+	watch_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

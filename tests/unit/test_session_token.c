@@ -54,9 +54,8 @@ set_up(void **state)
 	session.runner.version = RUNNER_VERSION;
 	if (seqpacket_pair(pair) < 0)
 		return -1;
-	session.runner.control.fd = pair[0];
+	assert_int_equal(session_control_watch(&session, pair[0]), 0);
 	runner = pair[1];
-	registry_init(&the_sessions);
 	table_insert(&the_sessions.by_pid, &session.by_pid, 4711);
 	return 0;
 }
@@ -66,7 +65,7 @@ tear_down(void **state)
 {
 	table_remove(&the_sessions.by_pid, &session.by_pid);
 	table_clear(&the_sessions.by_pid);
-	close(session.runner.control.fd);
+	watch_close(&session.runner.control);
 	close(runner);
 	return 0;
 }
@@ -275,5 +274,6 @@ main(void)
 		    test_what_a_runner_tells, set_up, tear_down),
 	};
 
+	watch_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

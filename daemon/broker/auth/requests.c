@@ -307,8 +307,7 @@ stop_opening(struct grant *g)
 static void
 stop_waiting(struct broker *m, struct grant *g)
 {
-	int fd = g->wanted ? session_probe_take(m->sessions, g->wanted)
-			   : stop_opening(g);
+	int fd = g->wanted ? session_probe_take(g->wanted) : stop_opening(g);
 
 	if (fd >= 0)
 		close(fd);
@@ -656,7 +655,7 @@ void
 requests_probed(struct broker *m, struct session *s)
 {
 	struct grant *g = grant_find(m->frontend, s->probe.conn);
-	_cleanup_close_ int fd = session_probe_take(m->sessions, s);
+	_cleanup_close_ int fd = session_probe_take(s);
 	struct request q = { .type = BROKER_REQ_RESUME, .fd = &fd };
 	struct control_session answer = { .conn = s->probe.conn };
 

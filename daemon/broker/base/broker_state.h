@@ -11,7 +11,7 @@
 
 #include "base.h"
 #include "control.h"
-#include "event_source.h"
+#include "watch.h"
 
 struct broker;
 struct conf;
@@ -79,8 +79,8 @@ struct broker {
 	 * input that --exit-on-stdin-close watches. */
 	bool replaceable;
 	char provider_id[80];
-	struct event_source signals;
-	struct event_source input; /* --exit-on-stdin-close, or fd -1 */
+	struct event signals;
+	struct event input; /* --exit-on-stdin-close */
 	struct frontend *frontend;
 	struct helpers *helpers;
 	struct registry *sessions;

@@ -100,7 +100,6 @@ identity_new(const char *name)
 	id->umask = CONF_MODE_UNSET;
 	id->limits.max_detached_ttl_ms = KEEP_UNSET;
 	id->userns = -1;
-	id->account.channel.fd = -1;
 	id->audit_files = AUDIT_FILES_UNSET;
 	id->record.max_bytes = RECORD_MAX_BYTES;
 	sandbox_rules_init(&id->sandbox);

@@ -11,11 +11,11 @@
 
 #include "base.h"
 #include "conf_value.h"
-#include "event_source.h"
 #include "group_limits.h"
 #include "path_map.h"
 #include "queue.h"
 #include "sandbox_rules.h"
+#include "watch.h"
 
 struct identity_limits {
 	uint32_t max_sessions; /* at once; 0: no limit of its own */
@@ -57,8 +57,7 @@ struct identity_usage {
 
 /* The account of its user, as account.c found it last. */
 struct account {
-	TAILQ_ENTRY(identity) link;  /* of those that are asked about */
-	struct event_source channel; /* of the program that asks */
+	struct event channel, timer; /* of the program that asks */
 	pid_t program;
 	bool asking;
 	int64_t asked_ms; /* when; 0: never */

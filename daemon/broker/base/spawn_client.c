@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -35,7 +34,7 @@
 static int channel = -1;
 static const char *sessions; /* the path that we connected to */
 static int events_fd = -1;   /* -1 after spawn_watch() */
-static struct event_source events = { .fd = -1 };
+static struct event events;
 static struct control_spawn_ready ready;
 static int http = -1;
 static int netproxy = -ENOENT;
@@ -290,15 +289,15 @@ take_event(const struct spawn_packet *p, size_t len)
 }
 
 static void
-events_ready(struct event_source *source, uint32_t what)
+events_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct spawn_packet packet;
 	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 	ssize_t n;
 
-	while ((n = seqpacket_recv(
-		    events.fd, &packet, sizeof(packet), fds, &nfds)) > 0) {
+	while (
+	    (n = seqpacket_recv(fd, &packet, sizeof(packet), fds, &nfds)) > 0) {
 		while (nfds > 0)
 			close(fds[--nfds]);
 		take_event(&packet, (size_t)n);
@@ -317,7 +316,7 @@ spawn_silent_at(void)
 bool
 spawn_is_silent(int64_t now)
 {
-	struct pollfd heard = { .fd = events.fd, .events = POLLIN };
+	struct pollfd heard = { .fd = watch_fd(&events), .events = POLLIN };
 
 	return now >= spawn_silent_at() && poll(&heard, 1, 0) == 0;
 }
@@ -326,8 +325,8 @@ int
 spawn_watch(void)
 {
 	pinged_ms = now_ms();
-	return event_source_add(
-	    &events, steal_fd(&events_fd), EPOLLIN, events_ready);
+	return watch_add(
+	    &events, steal_fd(&events_fd), EV_READ, events_ready, NULL);
 }
 
 /* --- the list ----------------------------------------------------------- */

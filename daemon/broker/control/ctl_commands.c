@@ -260,7 +260,7 @@ static void
 put_keep(struct json_writer *w, const struct session *s)
 {
 	bool waits = session_is_kept(s) && s->state == SESSION_STATE_DETACHED;
-	int64_t left = waits ? s->keep.until_ms - now_ms() : 0;
+	int64_t left = waits ? s->until_ms - now_ms() : 0;
 
 	put_known(w, "keepMs", session_is_kept(s),
 	    s->keep.running ? s->keep.max_ms : s->keep.ms);
@@ -345,7 +345,7 @@ answer_list(struct ctl_request *r, struct json_writer *w)
 		memcpy(c->ids[c->nids++], s->id, CONTROL_SESSION_ID_MAX);
 	session_ask_all(r->broker->sessions);
 	c->state = CTL_ASKING;
-	c->deadline_ms = now_ms() + SESSION_ANSWER_MS;
+	ctl_step(c, SESSION_ANSWER_MS);
 	json_key_begin(w, "sessions", '[');
 	return 0;
 }
@@ -550,7 +550,7 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	if (m->conf->path == NULL)
 		return ctl_refuse(
 		    r, "failed", "there is no configuration to reload\n");
-	m->on->reload(r->broker, r->client->source.fd);
+	m->on->reload(r->broker, watch_fd(&r->client->source));
 	r->client->state = CTL_HANDED;
 	return 0;
 }

@@ -9,7 +9,6 @@
 
 #include <dirent.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -160,8 +159,8 @@ ctl_directory_make(const char *directory)
 
 static TAILQ_HEAD(, ctl_client) clients = TAILQ_HEAD_INITIALIZER(clients);
 static unsigned nclients;
-static struct event_source listening = { .fd = -1 };
-static int64_t rest_until_ms;
+static struct event listening;
+static struct event rest_timer;
 
 /* --- the socket ---------------------------------------------------------- */
 
@@ -307,7 +306,9 @@ client_free(struct ctl_client *c)
 {
 	TAILQ_REMOVE(&clients, c, link);
 	nclients--;
-	event_source_remove(&c->source);
+	watch_close(&c->source);
+	watch_end(&c->step_timer);
+	watch_end(&c->client_timer);
 	buf_clear(&c->in);
 	buf_clear(&c->out);
 	free(c->ids);
@@ -341,7 +342,7 @@ ctl_send(struct ctl_client *c)
 	ssize_t n;
 
 	if (c->state == CTL_ASKING) {
-		event_source_set_events(&c->source, 0);
+		watch_change(&c->source, 0);
 		return;
 	}
 	if (c->sent == c->out.len && !refill(c)) {
@@ -350,27 +351,28 @@ ctl_send(struct ctl_client *c)
 	}
 	/* Only one piece is sent at a time, so that a long list delays
 	 * nobody. */
-	n = send(c->source.fd, c->out.data + c->sent, c->out.len - c->sent,
-	    MSG_NOSIGNAL | MSG_DONTWAIT);
+	n = send(watch_fd(&c->source), c->out.data + c->sent,
+	    c->out.len - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		client_free(c);
 		return;
 	}
 	if (n > 0) {
 		c->sent += (size_t)n;
-		c->deadline_ms = now_ms() + CTL_ANSWER_MS;
+		ctl_step(c, CTL_ANSWER_MS);
 	}
 	if (c->sent == c->out.len && c->state == CTL_ANSWERING)
 		client_free(c);
 	else
-		event_source_set_events(&c->source, EPOLLOUT);
+		watch_change(&c->source, EV_WRITE);
 }
 
 static void
 read_request(struct ctl_client *c)
 {
 	char piece[CTL_REQUEST_MAX];
-	ssize_t n = recv(c->source.fd, piece, sizeof(piece), MSG_DONTWAIT);
+	ssize_t n =
+	    recv(watch_fd(&c->source), piece, sizeof(piece), MSG_DONTWAIT);
 	const char *end;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -394,17 +396,57 @@ read_request(struct ctl_client *c)
 _Static_assert(CTL_REQUEST_MAX == 4096, "the sentence above");
 
 static void
-client_ready(struct event_source *source, uint32_t events)
+client_ready(evutil_socket_t fd, short what, void *arg)
 {
-	struct ctl_client *c =
-	    EVENT_SOURCE_OWNER(source, struct ctl_client, source);
+	struct ctl_client *c = arg;
 
 	if (c->state == CTL_READING)
 		read_request(c);
-	else if (events & (EPOLLHUP | EPOLLERR))
-		client_free(c);
 	else
 		ctl_send(c);
+}
+
+/* Goes on without the runners that have not answered in time. */
+static void
+list(struct ctl_client *c)
+{
+	c->state = CTL_LISTING;
+	ctl_step(c, CTL_ANSWER_MS);
+	watch_change(&c->source, EV_WRITE);
+}
+
+static void
+step_over(evutil_socket_t fd, short what, void *arg)
+{
+	struct ctl_client *c = arg;
+
+	if (c->state == CTL_ASKING)
+		list(c);
+	else
+		client_free(c);
+}
+
+void
+ctl_step(struct ctl_client *c, int64_t ms)
+{
+	watch_time(&c->step_timer, ms, step_over, c);
+}
+
+static void
+client_over(evutil_socket_t fd, short what, void *arg)
+{
+	client_free(arg);
+}
+
+void
+ctl_go_on(const struct broker *m)
+{
+	struct ctl_client *c;
+
+	if (m->sessions->owing == 0)
+		TAILQ_FOREACH (c, &clients, link)
+			if (c->state == CTL_ASKING)
+				list(c);
 }
 
 /* There is no place for this client. It is told so at once, if it reads. */
@@ -455,7 +497,7 @@ make_place(uid_t newcomer)
 	if (goes == NULL)
 		return false;
 	if (goes->state == CTL_READING)
-		tell_why(goes->source.fd, "busy",
+		tell_why(watch_fd(&goes->source), "busy",
 		    "another user came, and you have the most places");
 	client_free(goes);
 	return true;
@@ -465,18 +507,17 @@ static void
 take_client(struct broker *m, int fd, const struct ucred *who)
 {
 	struct ctl_client *c = xcalloc(1, sizeof(*c));
-	int64_t now = now_ms();
 
 	c->who = *who;
-	c->deadline_ms = now + CTL_REQUEST_MS;
-	c->end_ms = now + CTL_CLIENT_MS;
 	buf_init(&c->in, CTL_REQUEST_MAX);
 	buf_init(&c->out, OUT_MAX);
-	if (event_source_add(&c->source, fd, EPOLLIN, client_ready) < 0) {
+	if (watch_add(&c->source, fd, EV_READ, client_ready, c) < 0) {
 		close(fd);
 		free(c);
 		return;
 	}
+	ctl_step(c, CTL_REQUEST_MS);
+	watch_time(&c->client_timer, CTL_CLIENT_MS, client_over, c);
 	TAILQ_INSERT_TAIL(&clients, c, link);
 	nclients++;
 }
@@ -503,25 +544,31 @@ judge_client(struct broker *m, int fd)
 }
 _Static_assert(CTL_CLIENTS_MAX == 8, "the sentence above");
 
+static void
+rested(evutil_socket_t fd, short what, void *arg)
+{
+	watch_change(&listening, EV_READ);
+}
+
 /* Without a free descriptor the waiting client would wake this program again
  * and again. */
 static void
-listening_ready(struct event_source *source, uint32_t events)
+listening_ready(evutil_socket_t fd, short what, void *arg)
 {
 	for (int i = 0; i < ACCEPTS_PER_WAKE; i++) {
-		int fd = accept4(
-		    source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int client =
+		    accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (fd >= 0) {
-			judge_client(&broker, fd);
+		if (client >= 0) {
+			judge_client(&broker, client);
 			continue;
 		}
 		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM &&
 		    errno != ENOBUFS)
 			return;
 		log_warn(-errno, "ctl");
-		event_source_set_events(source, 0);
-		rest_until_ms = now_ms() + REST_MS;
+		watch_change(&listening, 0);
+		watch_time(&rest_timer, REST_MS, rested, NULL);
 		return;
 	}
 }
@@ -532,46 +579,16 @@ ctl_serve(struct broker *m)
 	const struct listener *l = m->conf->control.listener;
 	int fd;
 
-	event_source_remove(&listening);
+	watch_close(&listening);
 	if (l == NULL)
 		return;
 	fd = fcntl(l->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	if (fd < 0 ||
-	    event_source_add(&listening, fd, EPOLLIN, listening_ready) < 0) {
+	    watch_add(&listening, fd, EV_READ, listening_ready, NULL) < 0) {
 		log_error(-errno, "ctl");
 		if (fd >= 0)
 			close(fd);
 		return;
 	}
 	log_debug("`execd ctl` asks at %s", l->address);
-}
-
-int64_t
-ctl_expire(struct broker *m, int64_t now)
-{
-	struct ctl_client *c, *next;
-	int64_t deadline = -1;
-
-	if (rest_until_ms > 0 && now >= rest_until_ms) {
-		rest_until_ms = 0;
-		if (listening.fd >= 0)
-			event_source_set_events(&listening, EPOLLIN);
-	} else if (rest_until_ms > 0) {
-		deadline = rest_until_ms;
-	}
-	for (c = TAILQ_FIRST(&clients); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->state == CTL_ASKING &&
-		    (m->sessions->owing == 0 || now >= c->deadline_ms)) {
-			c->state = CTL_LISTING;
-			c->deadline_ms = now + CTL_ANSWER_MS;
-			event_source_set_events(&c->source, EPOLLOUT);
-		}
-		if (now >= c->deadline_ms || now >= c->end_ms)
-			client_free(c);
-		else
-			deadline = earlier_ms(
-			    deadline, earlier_ms(c->deadline_ms, c->end_ms));
-	}
-	return deadline;
 }

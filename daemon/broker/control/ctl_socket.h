@@ -14,9 +14,9 @@
 #include "buf.h"
 #include "control.h"
 #include "control_spawn.h"
-#include "event_source.h"
 #include "json.h"
 #include "queue.h"
+#include "watch.h"
 
 struct conf;
 struct broker;
@@ -41,11 +41,11 @@ enum ctl_state {
 
 struct ctl_client {
 	TAILQ_ENTRY(ctl_client) link; /* clients of ctl_socket.c */
-	struct event_source source;
+	struct event source;
 	struct ucred who; /* as the kernel reports it */
 	enum ctl_state state;
-	int64_t deadline_ms; /* of the current step */
-	int64_t end_ms;	     /* of the whole client */
+	struct event step_timer;   /* for the current step */
+	struct event client_timer; /* for everything */
 	struct buf in, out;
 	size_t sent; /* bytes of `out` */
 	/* From the state CTL_ASKING on: the ids of the sessions, owned. */
@@ -61,8 +61,11 @@ int ctl_open(struct conf *c);
 /* Serves the socket of the current configuration. */
 void ctl_serve(struct broker *m);
 
-/* Drops clients that take too long. Returns when to call it again, or -1. */
-int64_t ctl_expire(struct broker *m, int64_t now);
+/* The client has so much time for the current step. */
+void ctl_step(struct ctl_client *c, int64_t ms);
+
+/* Called in each turn: goes on with those who waited for answers of runners. */
+void ctl_go_on(const struct broker *m);
 
 /* Answers the client that asked the previous broker for a reload, with an enum
  * exit_code and what was logged. fd stays the caller's. */

@@ -8,7 +8,6 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include "broker_state.h"
@@ -23,9 +22,6 @@
 
 /* The name service's time to answer. */
 #define ANSWER_MS 5000
-
-/* Those that are being asked about, the longest first. */
-static TAILQ_HEAD(, identity) asked = TAILQ_HEAD_INITIALIZER(asked);
 
 /* A number that changes when a file of local accounts does: who changes one
  * replaces it. */
@@ -45,9 +41,9 @@ settle(struct identity *id, const char *why)
 {
 	struct account *a = &id->account;
 
-	TAILQ_REMOVE(&asked, id, account.link);
 	a->asking = false;
-	event_source_remove(&a->channel);
+	watch_end(&a->timer);
+	watch_close(&a->channel);
 	spawn_kill(a->program);
 	snprintf(a->why, sizeof(a->why), "%s", why);
 	if (why[0] != '\0')
@@ -109,15 +105,13 @@ judge(const struct identity *id, const struct spawn_account *a)
 /* The account comes first, and then its groups, which an identity with groups
  * of its own does not wait for. */
 static void
-answered(struct event_source *source, uint32_t events)
+answered(evutil_socket_t fd, short what, void *arg)
 {
-	struct identity *id =
-	    EVENT_SOURCE_OWNER(source, struct identity, account.channel);
+	struct identity *id = arg;
 	struct spawn_account answer;
 	int fds[SEQPACKET_FDS_MAX], err = 0;
 	size_t nfds = 0;
-	ssize_t n =
-	    seqpacket_recv(source->fd, &answer, sizeof(answer), fds, &nfds);
+	ssize_t n = seqpacket_recv(fd, &answer, sizeof(answer), fds, &nfds);
 	const char *why = "could not be asked about: execd-broker --account "
 			  "ended";
 
@@ -136,6 +130,18 @@ answered(struct event_source *source, uint32_t events)
 }
 
 static void
+too_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct identity *id = arg;
+
+	log_error(0,
+	    "identity %s: no name service has answered about user %s within "
+	    "%d s",
+	    id->name, id->user, ANSWER_MS / 1000);
+	settle(id, "could not be asked about in time");
+}
+
+static void
 ask(struct identity *id)
 {
 	struct account *a = &id->account;
@@ -151,8 +157,8 @@ ask(struct identity *id)
 		return;
 	}
 	a->asking = true;
-	TAILQ_INSERT_TAIL(&asked, id, account.link);
-	if (event_source_add(&a->channel, own, EPOLLIN, answered) < 0)
+	watch_time(&a->timer, ANSWER_MS, too_late, id);
+	if (watch_add(&a->channel, own, EV_READ, answered, id) < 0)
 		close(own); /* the deadline answers */
 }
 
@@ -177,21 +183,4 @@ account_check(struct broker *m, struct identity *id, char reason[256])
 		return 0;
 	snprintf(reason, 256, "user %.64s %s", id->user, a->why);
 	return -EACCES;
-}
-
-int64_t
-account_expire(int64_t now)
-{
-	struct identity *id;
-
-	while ((id = TAILQ_FIRST(&asked)) != NULL) {
-		if (now < id->account.asked_ms + ANSWER_MS)
-			return id->account.asked_ms + ANSWER_MS;
-		log_error(0,
-		    "identity %s: no name service has answered about user %s "
-		    "within %d s",
-		    id->name, id->user, ANSWER_MS / 1000);
-		settle(id, "could not be asked about in time");
-	}
-	return -1;
 }

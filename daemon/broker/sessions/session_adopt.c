@@ -7,8 +7,6 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <sys/epoll.h>
-
 #include "broker_state.h"
 #include "conf.h"
 #include "siphash.h"
@@ -78,8 +76,7 @@ adopt(struct broker *m, const struct control_kept *kept, int own)
 	session_name_group(
 	    s, &(struct spawn_groups){ kept->group, kept->identity_group });
 	table_insert(&r->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
-	if (event_source_add(
-		&s->runner.control, own, EPOLLIN, session_control_ready) < 0) {
+	if (session_control_watch(s, own) < 0) {
 		close(own);
 		spawn_kill(s->runner.pid);
 	}
@@ -181,11 +178,11 @@ begin_again(struct broker *m, struct session *s,
 	s->state = SESSION_STATE_DETACHED;
 	s->attachment.end = CHANNEL_END_DETACHED;
 	s->detached_ms = now;
-	session_keep_link(m, s);
+	session_limit_detached(m, s);
 	table_insert(&m->sessions->by_id, &s->by_id,
 	    siphash_bytes(s->id, strlen(s->id)));
 	s->opened_ms = now - (int64_t)i->age_ms;
-	session_limit_time(m->sessions, s, s->opened_ms);
+	session_limit_time(s, s->opened_ms);
 }
 
 /* What the session may do from now on, by the configuration of this broker. */
@@ -275,11 +272,13 @@ session_adopt_again(const struct session *s, const uint8_t *packet, size_t len)
 		   : -EBADMSG;
 }
 
-int64_t
-session_adopt_expire(struct broker *m, int64_t now)
+bool
+session_adopt_waits(struct broker *m, int64_t now)
 {
-	struct registry *r = m->sessions;
+	const struct registry *r = m->sessions;
+	bool waits = r->unknown > 0 && now < r->unknown_until_ms;
 
-	return r->unknown > 0 && now < r->unknown_until_ms ? r->unknown_until_ms
-							   : -1;
+	if (waits)
+		watch_turn_at(r->unknown_until_ms);
+	return waits;
 }

@@ -6,11 +6,8 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <sys/epoll.h>
-
 #include "broker_state.h"
 #include "dispose.h"
-#include "event_source.h"
 #include "queue.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
@@ -183,7 +180,6 @@ static void
 hang_up(struct session *s)
 {
 	s->runner.hung_up = true;
-	event_source_set_events(&s->runner.control, 0);
 }
 
 static void
@@ -237,8 +233,8 @@ session_take_reports(struct session *s)
 	int count = 0;
 
 	while (!s->runner.hung_up &&
-	       (n = seqpacket_recv(s->runner.control.fd, packet, sizeof(packet),
-		    fds, &nfds)) > 0) {
+	       (n = seqpacket_recv(watch_fd(&s->runner.control), packet,
+		    sizeof(packet), fds, &nfds)) > 0) {
 		take_packet(s, packet, (size_t)n, fds, nfds);
 		if (++count == REPORTS_MAX)
 			return; /* others have their turn */
@@ -249,22 +245,26 @@ session_take_reports(struct session *s)
 
 /* The channel ended, but the process may still run. Nobody could reach it any
  * more, so it is ended now. */
-void
-session_control_ready(struct event_source *source, uint32_t events)
+static void
+control_ready(evutil_socket_t fd, short what, void *arg)
 {
-	struct session *s =
-	    EVENT_SOURCE_OWNER(source, struct session, runner.control);
+	struct session *s = arg;
 
 	if (s->state == SESSION_STATE_SPARE) {
 		session_spare_lost(&broker, s);
 		return;
 	}
 	session_take_reports(s);
-	if (s->runner.hung_up || events & (EPOLLHUP | EPOLLERR)) {
+	if (s->runner.hung_up) {
 		spawn_kill(s->runner.pid);
-		dispose_channel(event_source_detach(&s->runner.control));
-		s->runner.hung_up = true;
+		dispose_channel(watch_end(&s->runner.control));
 	}
+}
+
+int
+session_control_watch(struct session *s, int fd)
+{
+	return watch_add(&s->runner.control, fd, EV_READ, control_ready, s);
 }
 
 /* --- missing reports ---------------------------------------------------- */
@@ -278,37 +278,22 @@ session_control_ready(struct event_source *source, uint32_t events)
 /* A dying runner is reaped sooner than this. */
 #define MISSING_REPORT_MS 2000
 
-void
-session_note_missing(struct registry *r, struct session *s)
+static void
+kill_faulty(evutil_socket_t fd, short what, void *arg)
 {
-	if (s->runner.silent_ms != 0)
-		return;
-	s->runner.silent_ms = now_ms() + MISSING_REPORT_MS;
-	TAILQ_INSERT_TAIL(&r->silent, s, runner.silent_link);
+	struct session *s = arg;
+
+	log_error(0,
+	    "session %.*s: its runner ended a channel without a report: "
+	    "killing it",
+	    ID_LOG_CHARS, s->id);
+	spawn_kill(s->runner.pid);
 }
 
 void
-session_forget_missing(struct registry *r, struct session *s)
+session_note_missing(struct session *s)
 {
-	if (s->runner.silent_ms > 0)
-		TAILQ_REMOVE(&r->silent, s, runner.silent_link);
-	s->runner.silent_ms = -1;
-}
-
-int64_t
-session_missing_expire(struct registry *r, int64_t now)
-{
-	struct session *s;
-
-	while ((s = TAILQ_FIRST(&r->silent)) != NULL) {
-		if (s->runner.silent_ms > now)
-			return s->runner.silent_ms;
-		log_error(0,
-		    "session %.*s: its runner ended a channel without a "
-		    "report: killing it",
-		    ID_LOG_CHARS, s->id);
-		spawn_kill(s->runner.pid);
-		session_forget_missing(r, s);
-	}
-	return -1;
+	if (!event_initialized(&s->runner.silent_timer))
+		watch_time(
+		    &s->runner.silent_timer, MISSING_REPORT_MS, kill_faulty, s);
 }

@@ -29,9 +29,10 @@ session_is_kept(const struct session *s)
 /* --- when it ends --------------------------------------------------------- */
 
 /* Never sooner than a session that nobody asked to keep. */
-static int64_t
-end_of(const struct session *s, uint32_t detached_ttl_ms)
+int64_t
+session_keep_end(const struct broker *m, const struct session *s)
 {
+	uint32_t detached_ttl_ms = m->conf->limits.detached_ttl_ms;
 	const struct keep *k = &s->keep;
 	int64_t most = s->detached_ms + k->max_ms;
 	int64_t from =
@@ -44,61 +45,18 @@ end_of(const struct session *s, uint32_t detached_ttl_ms)
 }
 
 void
-session_keep_link(struct broker *m, struct session *s)
-{
-	struct registry *r = m->sessions;
-	struct session *before;
-
-	if (!session_is_kept(s)) {
-		TAILQ_INSERT_TAIL(&r->detached, s, link);
-		return;
-	}
-	s->keep.until_ms = end_of(s, m->conf->limits.detached_ttl_ms);
-	TAILQ_FOREACH_REVERSE(before, &r->kept, session_list, link)
-	if (before->keep.until_ms <= s->keep.until_ms)
-		break;
-	if (before != NULL)
-		TAILQ_INSERT_AFTER(&r->kept, before, s, link);
-	else
-		TAILQ_INSERT_HEAD(&r->kept, s, link);
-}
-
-void
-session_keep_unlink(struct registry *r, struct session *s)
-{
-	if (session_is_kept(s))
-		TAILQ_REMOVE(&r->kept, s, link);
-	else
-		TAILQ_REMOVE(&r->detached, s, link);
-}
-
-/* Whoever comes too late is told. */
-static void
-end_kept(struct broker *m, struct session *s, int64_t now)
+session_keep_over(struct broker *m, struct session *s)
 {
 	char reason[64];
 
 	snprintf(reason, sizeof(reason), "kept for %lld s without a client",
-	    (long long)(now - s->detached_ms) / 1000);
+	    (long long)(now_ms() - s->detached_ms) / 1000);
 	if (session_may_log(s))
 		log_info(
 		    "session %.*s: %s, ending it", ID_LOG_CHARS, s->id, reason);
 	session_end_reason(s, reason);
 	session_ended_note(s);
 	session_terminate(m, s);
-}
-
-int64_t
-session_keep_expire(struct broker *m, int64_t now)
-{
-	struct session *s;
-
-	while ((s = TAILQ_FIRST(&m->sessions->kept)) != NULL) {
-		if (s->keep.until_ms > now)
-			return s->keep.until_ms;
-		end_kept(m, s, now);
-	}
-	return -1;
 }
 
 /* --- what runners ask and tell -------------------------------------------- */
@@ -111,16 +69,13 @@ set(struct broker *m, struct session *s, const struct keep *keep)
 	struct registry *r = m->sessions;
 	bool waits = s->state == SESSION_STATE_DETACHED;
 
-	if (waits)
-		session_keep_unlink(r, s);
 	r->nkept -= session_is_kept(s);
 	s->keep = *keep;
 	r->nkept += session_is_kept(s);
-	/* The other list is in the order of this time. */
 	if (waits && !session_is_kept(s))
 		s->detached_ms = now_ms();
 	if (waits)
-		session_keep_link(m, s);
+		session_limit_detached(m, s);
 }
 
 /* Tells whether the session may be kept. If not, reason[256] says why. */
@@ -242,8 +197,6 @@ session_kept_report(
 	if (!session_is_kept(s)) {
 		keep.max_ms = k.max_ms;
 		keep.ms = k.ms;
-		/* The list that it leaves is in the order of this time, but
-		 * only for those that stay. */
 		if (s->state == SESSION_STATE_DETACHED)
 			s->detached_ms = now - (int64_t)k.detached_ms;
 	}

@@ -156,73 +156,61 @@ session_limit_end_empty(struct broker *m, struct session *s)
 	session_terminate(m, s);
 }
 
-/* Most sessions come with the latest deadline, so the list is searched from its
- * end. */
-void
-session_limit_time(struct registry *r, struct session *s, int64_t opened_ms)
+static void
+reach_deadline(evutil_socket_t fd, short what, void *arg)
 {
-	struct session *before;
+	struct session *s = arg;
 
+	if (s->state == SESSION_STATE_TERMINATING)
+		return;
+	log_info("session %.*s: session-deadline of %u ms reached, ending it",
+	    ID_LOG_CHARS, s->id, s->identity->limits.session_deadline_ms);
+	session_end_reason(s, "its session-deadline was reached");
+	session_terminate(&broker, s);
+}
+
+void
+session_limit_time(struct session *s, int64_t opened_ms)
+{
 	if (s->identity->limits.session_deadline_ms == 0)
 		return;
 	s->ends_ms = opened_ms + s->identity->limits.session_deadline_ms;
-	TAILQ_FOREACH_REVERSE(before, &r->limited, session_list, end_link)
-	if (before->ends_ms <= s->ends_ms)
-		break;
-	if (before != NULL)
-		TAILQ_INSERT_AFTER(&r->limited, before, s, end_link);
-	else
-		TAILQ_INSERT_HEAD(&r->limited, s, end_link);
-}
-
-int64_t
-session_limit_expire(struct broker *m, int64_t now)
-{
-	struct session *s;
-
-	TAILQ_FOREACH (s, &m->sessions->limited, end_link) {
-		if (s->ends_ms > now)
-			return s->ends_ms;
-		if (s->state == SESSION_STATE_TERMINATING)
-			continue;
-		log_info("session %.*s: session-deadline of %u ms reached, "
-			 "ending it",
-		    ID_LOG_CHARS, s->id,
-		    s->identity->limits.session_deadline_ms);
-		session_end_reason(s, "its session-deadline was reached");
-		session_terminate(m, s);
-	}
-	return -1;
+	watch_time(&s->end_timer, s->ends_ms - now_ms(), reach_deadline, s);
 }
 
 /* A network that fails detaches many sessions at one moment. If all of them
  * ended at once, working clients would wait. */
-#define ENDS_AT_ONCE 8
-#define ENDS_REST_MS 20
+#define ENDS_APART_MS 3
 
-int64_t
-session_limit_detached(struct broker *m, int64_t now)
+static void
+end_detached(evutil_socket_t fd, short what, void *arg)
 {
-	struct registry *r = m->sessions;
-	/* The value is read now, because a reload also changes it for sessions
-	 * that wait already. */
-	uint32_t ttl = m->conf->limits.detached_ttl_ms;
-	struct session *s;
+	struct session *s = arg;
 
-	if (now < r->rest_until_ms)
-		return r->rest_until_ms;
-	for (int n = 0; (s = TAILQ_FIRST(&r->detached)) != NULL; n++) {
-		if (s->detached_ms + ttl > now)
-			return s->detached_ms + ttl;
-		if (n == ENDS_AT_ONCE)
-			return r->rest_until_ms = now + ENDS_REST_MS;
-		if (session_may_log(s))
-			log_info("session %.*s: not resumed within %u ms, "
-				 "ending it",
-			    ID_LOG_CHARS, s->id, ttl);
-		session_terminate(m, s);
+	if (session_is_kept(s)) {
+		session_keep_over(&broker, s);
+		return;
 	}
-	return -1;
+	if (session_may_log(s))
+		log_info("session %.*s: not resumed within %u ms, ending it",
+		    ID_LOG_CHARS, s->id, broker.conf->limits.detached_ttl_ms);
+	session_terminate(&broker, s);
+}
+
+void
+session_limit_detached(struct broker *m, struct session *s)
+{
+	int64_t *last = &m->sessions->last_end;
+
+	if (session_is_kept(s)) {
+		s->until_ms = session_keep_end(m, s);
+	} else {
+		s->until_ms = s->detached_ms + m->conf->limits.detached_ttl_ms;
+		if (s->until_ms < *last + ENDS_APART_MS)
+			s->until_ms = *last + ENDS_APART_MS;
+		*last = s->until_ms;
+	}
+	watch_time(&s->timer, s->until_ms - now_ms(), end_detached, s);
 }
 
 /*

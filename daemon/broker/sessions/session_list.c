@@ -62,13 +62,10 @@ between(int64_t from, int64_t to)
 }
 
 static int64_t
-end_of(const struct broker *m, const struct session *s)
+end_of(const struct session *s)
 {
-	int64_t end = session_is_kept(s)
-			  ? s->keep.until_ms
-			  : s->detached_ms + m->conf->limits.detached_ttl_ms;
-
-	return s->ends_ms > 0 && s->ends_ms < end ? s->ends_ms : end;
+	return s->ends_ms > 0 && s->ends_ms < s->until_ms ? s->ends_ms
+							  : s->until_ms;
 }
 
 static void
@@ -82,7 +79,7 @@ put(const struct broker *m, struct control_listed *l, const struct session *s)
 	l->number = session_number(s);
 	l->age_ms = between(s->opened_ms, now);
 	l->detached_ms = attached ? CONTROL_NONE : between(s->detached_ms, now);
-	l->ends_in_ms = attached ? CONTROL_NONE : between(now, end_of(m, s));
+	l->ends_in_ms = attached ? CONTROL_NONE : between(now, end_of(s));
 	l->keep_ms = session_is_kept(s) ? s->keep.ms : CONTROL_NONE;
 	l->keeps_running = s->keep.running;
 	l->commands = s->runner.audited ? s->commands.running : CONTROL_NONE;

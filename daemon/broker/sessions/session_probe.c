@@ -19,6 +19,12 @@
 
 static uint32_t last_number;
 
+static void
+too_late(evutil_socket_t fd, short what, void *arg)
+{
+	broker.on->session_probed(&broker, arg);
+}
+
 bool
 session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd)
 {
@@ -33,8 +39,7 @@ session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd)
 	s->probe.number = ask.number;
 	s->probe.conn = conn;
 	s->probe.channel_fd = steal_fd(fd);
-	s->probe.deadline_ms = now_ms() + PROBE_WAIT_MS;
-	TAILQ_INSERT_TAIL(&m->sessions->probing, s, probe.link);
+	watch_time(&s->probe.timer, PROBE_WAIT_MS, too_late, s);
 	log_debug("session %.*s: wanted by connection %u while connection %u "
 		  "has it",
 	    ID_LOG_CHARS, s->id, conn, ask.conn);
@@ -43,11 +48,11 @@ session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd)
 }
 
 int
-session_probe_take(struct registry *r, struct session *s)
+session_probe_take(struct session *s)
 {
 	if (s->probe.number == 0)
 		return -1;
-	TAILQ_REMOVE(&r->probing, s, probe.link);
+	watch_end(&s->probe.timer);
 	s->probe.number = 0;
 	return steal_fd(&s->probe.channel_fd);
 }
@@ -78,19 +83,6 @@ session_probe_report(struct session *s, const uint8_t *packet, size_t len)
 	if (p.number != 0 && p.number == s->probe.number)
 		broker.on->session_probed(&broker, s);
 	return true;
-}
-
-int64_t
-session_probe_expire(struct broker *m, int64_t now)
-{
-	struct session *s;
-
-	while ((s = TAILQ_FIRST(&m->sessions->probing)) != NULL) {
-		if (s->probe.deadline_ms > now)
-			return s->probe.deadline_ms;
-		m->on->session_probed(m, s);
-	}
-	return -1;
 }
 
 /* --- whether runners answer ---------------------------------------------- */

@@ -12,7 +12,6 @@
 #include "base.h"
 #include "broker_state.h"
 #include "conf.h"
-#include "event_source.h"
 #include "frontend_child.h"
 #include "identity.h"
 #include "log_limit.h"
@@ -28,19 +27,6 @@
 #define LEAVING_MS 300
 
 static void session_forget_watchers(struct session *s);
-
-void
-registry_init(struct registry *r)
-{
-	*r = (struct registry){ 0 };
-	TAILQ_INIT(&r->detached);
-	TAILQ_INIT(&r->kept);
-	TAILQ_INIT(&r->leaving);
-	TAILQ_INIT(&r->terminating);
-	TAILQ_INIT(&r->limited);
-	TAILQ_INIT(&r->silent);
-	TAILQ_INIT(&r->probing);
-}
 
 static bool
 match_id(const struct table_node *node, const void *key)
@@ -91,17 +77,6 @@ find_by_pid(const struct registry *r, pid_t pid)
 	return node ? TABLE_OBJECT(node, struct session, by_pid) : NULL;
 }
 
-static void
-unlink_from_lists(struct registry *r, struct session *s)
-{
-	if (s->state == SESSION_STATE_DETACHED)
-		session_keep_unlink(r, s);
-	else if (s->state == SESSION_STATE_LEAVING)
-		TAILQ_REMOVE(&r->leaving, s, link);
-	else if (s->state == SESSION_STATE_TERMINATING)
-		TAILQ_REMOVE(&r->terminating, s, link);
-}
-
 static int
 attach(
     struct session *s, uint32_t conn, const struct origin *from, int channel_fd)
@@ -139,11 +114,10 @@ is_listed(const struct session *s)
 static void
 destroy(struct registry *r, struct session *s)
 {
-	unlink_from_lists(r, s);
+	watch_end(&s->timer);
+	watch_end(&s->end_timer);
+	watch_end(&s->runner.silent_timer);
 	r->nkept -= session_is_kept(s);
-	if (s->ends_ms > 0)
-		TAILQ_REMOVE(&r->limited, s, end_link);
-	session_forget_missing(r, s);
 	r->owing -= s->runner.asked_ms > 0;
 	if (s->state == SESSION_STATE_UNKNOWN)
 		session_adopt_forget(r, s);
@@ -151,7 +125,7 @@ destroy(struct registry *r, struct session *s)
 		table_remove(&r->by_id, &s->by_id);
 	if (s->runner.pid > 0)
 		table_remove(&r->by_pid, &s->by_pid);
-	dispose_channel(event_source_detach(&s->runner.control));
+	dispose_channel(watch_end(&s->runner.control));
 	session_forget_watchers(s);
 	identity_unref(s->identity);
 	free(s->bearer);
@@ -162,7 +136,7 @@ destroy(struct registry *r, struct session *s)
 void
 session_discard(struct registry *r, struct session *s)
 {
-	dispose_channel(event_source_detach(&s->runner.control));
+	dispose_channel(watch_end(&s->runner.control));
 	/* The rest is freed when the runner is reaped. */
 	if (s->runner.pid > 0)
 		spawn_kill(s->runner.pid);
@@ -216,7 +190,7 @@ session_open(struct broker *m, struct identity *identity, uint32_t conn,
 		return SESSION_FAILED;
 	}
 	s->opened_ms = now_ms();
-	session_limit_time(r, s, s->opened_ms);
+	session_limit_time(s, s->opened_ms);
 	table_insert(&r->by_id, &s->by_id, siphash_bytes(s->id, strlen(s->id)));
 	/* Whatever happens, the session is no longer SPARE. */
 	s->state = SESSION_STATE_ATTACHED;
@@ -281,7 +255,7 @@ session_resume(struct broker *m, const struct identity *identity,
 	    (!take_over || s->attachment.close_asked))
 		return SESSION_ATTACHED;
 	note_resumed(m, s, &from);
-	unlink_from_lists(m->sessions, s);
+	watch_end(&s->timer);
 	if (attach(s, conn, &from, channel_fd) < 0) {
 		s->state = SESSION_STATE_ATTACHED;
 		session_terminate(m, s);
@@ -302,7 +276,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	    (channel_ended &&
 		s->attachment.reported != s->attachment.generation)) {
 		s->attachment.close_asked = true;
-		session_note_missing(m->sessions, s);
+		session_note_missing(s);
 		return false;
 	}
 	*end = s->attachment.end;
@@ -311,7 +285,7 @@ session_detach(struct broker *m, struct session *s, bool channel_ended,
 	session_send_command(s, RUNNER_COMMAND_DETACH, NULL, NULL, 0);
 	s->state = SESSION_STATE_DETACHED;
 	s->detached_ms = now_ms();
-	session_keep_link(m, s);
+	session_limit_detached(m, s);
 	session_audit(m, s, "session-detached", NULL, NULL);
 	if (session_may_log(s))
 		log_info("session %.*s: detached", ID_LOG_CHARS, s->id);
@@ -326,19 +300,34 @@ session_end_reason(struct session *s, const char *reason)
 		s->end_reason = xstrdup(reason);
 }
 
+static void
+kill_late(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	log_warn(0, "session %.*s: runner did not end in time, killed",
+	    ID_LOG_CHARS, s->id);
+	spawn_kill(s->runner.pid);
+	watch_time(&s->timer, KILL_MARGIN_MS, kill_late, s);
+}
+
 void
 session_terminate(struct broker *m, struct session *s)
 {
 	if (s->state == SESSION_STATE_TERMINATING)
 		return;
-	unlink_from_lists(m->sessions, s);
 	s->state = SESSION_STATE_TERMINATING;
-	s->deadline_ms =
-	    now_ms() + m->conf->limits.kill_grace_ms + KILL_MARGIN_MS;
-	TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
+	watch_time(&s->timer, m->conf->limits.kill_grace_ms + KILL_MARGIN_MS,
+	    kill_late, s);
 	if (!s->runner.hung_up)
 		session_send_command(
 		    s, RUNNER_COMMAND_TERMINATE, NULL, NULL, 0);
+}
+
+static void
+clients_were_told(evutil_socket_t fd, short what, void *arg)
+{
+	session_terminate(&broker, arg);
 }
 
 void
@@ -355,10 +344,8 @@ session_dismiss(struct broker *m, struct session *s)
 		end.conn = w->conn;
 		frontend_send(m->frontend, BROKER_EV_END, &end, -1);
 	}
-	unlink_from_lists(m->sessions, s);
 	s->state = SESSION_STATE_LEAVING;
-	s->deadline_ms = now_ms() + LEAVING_MS;
-	TAILQ_INSERT_TAIL(&m->sessions->leaving, s, link);
+	watch_time(&s->timer, LEAVING_MS, clients_were_told, s);
 }
 
 void
@@ -438,34 +425,6 @@ session_reap(struct broker *m, pid_t pid, int status)
 		session_spare_want(m, s->identity);
 	}
 	destroy(m->sessions, s);
-}
-
-int64_t
-session_expire(struct broker *m, int64_t now)
-{
-	struct session *s;
-	int64_t next = earlier_ms(session_limit_expire(m, now),
-	    session_missing_expire(m->sessions, now));
-
-	next = earlier_ms(next, session_limit_detached(m, now));
-	next = earlier_ms(next, session_keep_expire(m, now));
-	next = earlier_ms(next, session_adopt_expire(m, now));
-	next = earlier_ms(next, session_probe_expire(m, now));
-	while ((s = TAILQ_FIRST(&m->sessions->leaving)) != NULL &&
-	       s->deadline_ms <= now)
-		session_terminate(m, s);
-	if (s != NULL)
-		next = earlier_ms(next, s->deadline_ms);
-	while ((s = TAILQ_FIRST(&m->sessions->terminating)) != NULL &&
-	       s->deadline_ms <= now) {
-		log_warn(0, "session %.*s: runner did not end in time, killed",
-		    ID_LOG_CHARS, s->id);
-		spawn_kill(s->runner.pid);
-		s->deadline_ms = now + KILL_MARGIN_MS;
-		TAILQ_REMOVE(&m->sessions->terminating, s, link);
-		TAILQ_INSERT_TAIL(&m->sessions->terminating, s, link);
-	}
-	return s == NULL ? next : earlier_ms(next, s->deadline_ms);
 }
 
 /* --- sessions that the operator ended ----------------------------------- */
@@ -612,7 +571,7 @@ session_unwatch(struct broker *m, struct session *s, uint32_t conn,
 	 * dying. */
 	if (s->runner.hung_up || (channel_ended && !w->reported)) {
 		w->close_asked = true;
-		session_note_missing(m->sessions, s);
+		session_note_missing(s);
 		return false;
 	}
 	*end = w->end;

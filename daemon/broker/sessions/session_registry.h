@@ -11,9 +11,9 @@
 #include "base.h"
 #include "buf.h"
 #include "control.h"
-#include "event_source.h"
 #include "queue.h"
 #include "table.h"
+#include "watch.h"
 
 struct control_session;
 struct identity;
@@ -59,8 +59,7 @@ struct probe {
 	uint32_t number; /* 0: none does */
 	uint32_t conn;	 /* the front-end's number of that connection */
 	int channel_fd;	 /* owned: the runner's end of its session channel */
-	int64_t deadline_ms;	   /* CLOCK_MONOTONIC */
-	TAILQ_ENTRY(session) link; /* registry.probing */
+	struct event timer;
 };
 
 /* A connection that only watches a session. */
@@ -97,28 +96,25 @@ struct commands {
 
 /* For how long the session is kept without a client; session_keep.c. */
 struct keep {
-	uint32_t max_ms;  /* at most; 0: it is not kept, but as any other */
-	uint32_t ms;	  /* from its detaching, or the end of what runs */
-	bool running;	  /* it is kept for a command, which has not ended */
-	int64_t idle_ms;  /* CLOCK_MONOTONIC: when that command had ended */
-	int64_t until_ms; /* likewise, while it is DETACHED: when it ends */
+	uint32_t max_ms; /* at most; 0: it is not kept, but as any other */
+	uint32_t ms;	 /* from its detaching, or the end of what runs */
+	bool running;	 /* it is kept for a command, which has not ended */
+	int64_t idle_ms; /* CLOCK_MONOTONIC: when that command had ended */
 };
 
 /* The process of the session. */
 struct runner {
-	pid_t pid;		     /* 0: none */
-	uint32_t version;	     /* of its control channel */
-	struct event_source control; /* its control channel */
-	bool hung_up;		     /* the control channel is at its end */
+	pid_t pid;	      /* 0: none */
+	uint32_t version;     /* of its control channel */
+	struct event control; /* its control channel */
+	bool hung_up;	      /* the control channel is at its end */
 	int64_t asked_ms; /* when it was asked to answer; 0: it has answered */
 	bool adopted;	  /* an earlier broker opened the session */
 	bool audited;	  /* it reports commands */
 	bool crashed;	  /* it ended by a fault of its own */
-	uint32_t recordings;		  /* recordings of terminals so far */
-	TAILQ_ENTRY(session) silent_link; /* registry.silent, if silent_ms */
-	/* CLOCK_MONOTONIC: when it is killed because a channel ended without
-	 * a report; -1: it was killed for this */
-	int64_t silent_ms;
+	uint32_t recordings; /* recordings of terminals so far */
+	/* until it is killed, because a channel ended without a report */
+	struct event silent_timer;
 };
 
 /* What the session used at the latest reading; stats.c. */
@@ -136,9 +132,8 @@ STAILQ_HEAD(early_reports, early_report);
 struct session {
 	struct table_node by_id;  /* registry.by_id */
 	struct table_node by_pid; /* registry.by_pid */
-	TAILQ_ENTRY(session)
-	link; /* registry.detached, .kept, .leaving, .terminating */
-	TAILQ_ENTRY(session) end_link; /* registry.limited, if ends_ms */
+	struct event timer;	  /* of DETACHED, LEAVING and TERMINATING */
+	struct event end_timer;	  /* if ends_ms */
 	char id[CONTROL_SESSION_ID_MAX];
 	char group[CONTROL_GROUP_MAX]; /* the name of its control group, */
 	uint64_t identity_group;       /* in that of its identity */
@@ -146,12 +141,10 @@ struct session {
 	int64_t opened_ms;	       /* CLOCK_MONOTONIC */
 	int64_t ends_ms;	       /* likewise; 0: never */
 	enum session_state state;
-	union {
-		int64_t detached_ms; /* since when it is DETACHED */
-		int64_t deadline_ms; /* of LEAVING and TERMINATING */
-		/* of UNKNOWN: reports that came too soon */
-		struct early_reports early;
-	};
+	int64_t detached_ms; /* since when it is DETACHED */
+	int64_t until_ms;    /* and when it ends; both CLOCK_MONOTONIC */
+	/* of UNKNOWN: reports that came too soon */
+	struct early_reports early;
 	char *end_reason;  /* owned: why the broker ends it, or NULL */
 	bool asked_to_end; /* its client asked for its end */
 	struct attachment attachment;
@@ -166,8 +159,6 @@ struct session {
 	struct used used;
 };
 
-TAILQ_HEAD(session_list, session);
-
 /* An identity that had a session not long ago (session_start.c). */
 #define SESSION_SPARES_MAX 16
 
@@ -176,27 +167,19 @@ struct spare {
 	struct session *session;   /* a spare runner that waits; NULL: none */
 	bool wanted; /* to be made as soon as there is nothing else to do */
 	int64_t until_ms; /* CLOCK_MONOTONIC */
+	struct event timer;
 };
 
 struct registry {
 	struct table by_id;
 	struct table by_pid;
-	struct session_list detached; /* in order of detached_ms */
-	struct session_list kept;     /* the other detached, by until_ms */
-	size_t nkept;		      /* sessions that are kept, of any state */
-	struct session_list leaving;  /* in order of deadline_ms */
-	struct session_list terminating;
-	int64_t rest_until_ms; /* detached sessions do not end before this */
-	struct session_list limited; /* in order of ends_ms */
-	struct session_list silent;  /* in order of silent_ms */
-	struct session_list probing; /* in order of probe.deadline_ms */
-	size_t owing; /* runners that were asked and have not answered */
+	size_t nkept;	  /* sessions that are kept, of any state */
+	int64_t last_end; /* the latest until_ms of those that are not */
+	size_t owing;	  /* runners that were asked and have not answered */
 	struct spare spares[SESSION_SPARES_MAX];
 	size_t unknown;		  /* runners that have not answered yet */
 	int64_t unknown_until_ms; /* how long they are waited for */
 };
-
-void registry_init(struct registry *r);
 
 /* Returns the session of that id, whatever its identity, or NULL. */
 struct session *session_of_id(const struct registry *r, const char *id);
@@ -253,12 +236,9 @@ bool session_watch_ended(
 /* Forget one watcher, or all of them, without telling anybody. */
 void session_forget_watcher(struct session *s, uint32_t conn);
 
-/* In session_events.c. The first records that a channel closed without a
- * report: the runner is dying, or is killed for this soon. The second cancels
- * this. The third kills what is due and returns the next deadline or -1. */
-void session_note_missing(struct registry *r, struct session *s);
-void session_forget_missing(struct registry *r, struct session *s);
-int64_t session_missing_expire(struct registry *r, int64_t now);
+/* In session_events.c. Records that a channel closed without a report: the
+ * runner is dying, or is killed for this soon. */
+void session_note_missing(struct session *s);
 
 /* In session_start.c. The first makes a session without a runner that is in no
  * table; it has a reference to the identity. The second starts its runner and
@@ -278,8 +258,7 @@ void session_discard(struct registry *r, struct session *s);
  * previous broker and asks each of them about its session.
  * session_adopt_report() takes what such a runner reports, and returns false if
  * it is impossible. session_adopt_forget() forgets a session that is UNKNOWN.
- * session_adopt_expire() returns how long clients wait for the other runners,
- * or -1. */
+ * session_adopt_waits() tells whether clients still wait for other runners. */
 void session_adopt_all(struct broker *m);
 bool session_adopt_report(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len);
@@ -291,7 +270,7 @@ void session_adopt_forget(struct registry *r, struct session *s);
 int session_adopt_again(
     const struct session *s, const uint8_t *packet, size_t len);
 
-int64_t session_adopt_expire(struct broker *m, int64_t now);
+bool session_adopt_waits(struct broker *m, int64_t now);
 
 /*
  * In session_token.c. After its token has expired, a client may resume the
@@ -310,8 +289,9 @@ void session_token_set(struct session *s, struct control_token *new);
 struct control_token *session_token_copy(const struct control_token *t);
 bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
 
-/* In session_events.c: session.control can be read. */
-void session_control_ready(struct event_source *source, uint32_t events);
+/* In session_events.c: watches the runner's control channel, which then belongs
+ * to the session. Returns 0 or -errno. */
+int session_control_watch(struct session *s, int fd);
 
 /* Takes one report. */
 void session_take_report(struct session *s, const uint8_t *packet, size_t len);
@@ -332,9 +312,6 @@ void session_terminate_all(struct broker *m, const char *reason);
 
 /* A child with that pid ended with that wait status; it may be no runner. */
 void session_reap(struct broker *m, pid_t pid, int status);
-
-/* Ends what is due. Returns the next deadline (CLOCK_MONOTONIC ms) or -1. */
-int64_t session_expire(struct broker *m, int64_t now);
 
 #define SESSION_ENDED_MAX 64 /* the oldest is forgotten first */
 
@@ -370,13 +347,6 @@ struct session *session_spare_take(
 /* The identity has a new session, and the next one should find a spare. */
 void session_spare_want(struct broker *m, struct identity *identity);
 
-/* Called when there is nothing else to do: makes a spare that is wanted. */
-void session_spare_make(struct broker *m);
-
-/* Ends spares that waited too long. Returns when to call it again
- * (CLOCK_MONOTONIC ms; now, while one is wanted) or -1. */
-int64_t session_spare_expire(struct broker *m, int64_t now);
-
 /* Ends the identity's spare, or all, because what they were told has
  * changed. */
 void session_spare_drop(struct broker *m, const struct identity *identity);
@@ -396,10 +366,6 @@ void session_spare_reaped(struct broker *m, struct session *s);
  */
 int account_check(struct broker *m, struct identity *id, char reason[256]);
 
-/* Gives up questions that nobody answers. Returns when to call it again, or
- * -1. */
-int64_t account_expire(int64_t now);
-
 /* --- session_probe.c ----------------------------------------------------- */
 
 /*
@@ -414,16 +380,13 @@ bool session_probe(struct broker *m, struct session *s, uint32_t conn, int *fd);
 
 /* Ends the probe, if there is one. Returns that descriptor, which is the
  * caller's, or -1. */
-int session_probe_take(struct registry *r, struct session *s);
+int session_probe_take(struct session *s);
 
 /* The front-end has handed the client over, so the runner is asked. */
 void session_probe_runner(struct broker *m, struct session *s);
 
 /* The runner answers. Returns false if the report is impossible. */
 bool session_probe_report(struct session *s, const uint8_t *packet, size_t len);
-
-/* Ends probes that got no answer. Returns the next deadline or -1. */
-int64_t session_probe_expire(struct broker *m, int64_t now);
 
 /* Asks each runner that owes no answer whether it answers. This is done when
  * somebody wants to know, so that nobody wakes the runners of idle sessions.
@@ -461,20 +424,14 @@ uint32_t session_limit_descriptors(void);
 uint64_t session_limit_wanted(uint32_t sessions);
 
 /* Starts the session's time if its identity has a session-deadline. */
-void session_limit_time(
-    struct registry *r, struct session *s, int64_t opened_ms);
-
-/* Ends sessions whose time is over. Returns the next deadline (CLOCK_MONOTONIC
- * ms) or -1. */
-int64_t session_limit_expire(struct broker *m, int64_t now);
+void session_limit_time(struct session *s, int64_t opened_ms);
 
 /* Ends a detached session in which nothing was ever started, if less than half
  * of the places are left. Its client loses nothing. */
 void session_limit_end_empty(struct broker *m, struct session *s);
 
-/* Ends sessions that were not resumed in time, some at a time. Returns
- * likewise. */
-int64_t session_limit_detached(struct broker *m, int64_t now);
+/* Starts the time of a DETACHED session, which ends if it is not resumed. */
+void session_limit_detached(struct broker *m, struct session *s);
 
 /*
  * exit-when-idle: an execd that runs as a job of a cluster ends when nobody has
@@ -501,10 +458,11 @@ bool session_is_kept(const struct session *s);
 /* Returns how many sessions may be kept, all identities together. */
 uint32_t session_keep_places(const struct broker *m);
 
-/* Puts a DETACHED session into the list that its time is in, or takes it out
- * of it. */
-void session_keep_link(struct broker *m, struct session *s);
-void session_keep_unlink(struct registry *r, struct session *s);
+/* Returns when a kept session ends that is DETACHED. */
+int64_t session_keep_end(const struct broker *m, const struct session *s);
+
+/* Ends it. Whoever comes too late is told. */
+void session_keep_over(struct broker *m, struct session *s);
 
 /* Takes RUNNER_EVENT_KEEP, which it answers, or RUNNER_EVENT_KEPT. Returns 0
  * or -EBADMSG. */
@@ -512,10 +470,6 @@ int session_keep_report(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len);
 int session_kept_report(
     struct broker *m, struct session *s, const uint8_t *packet, size_t len);
-
-/* Ends kept sessions whose time is over. Returns the next deadline
- * (CLOCK_MONOTONIC ms) or -1. */
-int64_t session_keep_expire(struct broker *m, int64_t now);
 
 /* --- session_list.c ------------------------------------------------------ */
 

@@ -19,7 +19,8 @@ session_send_command(struct session *s, enum control_type type,
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	err = seqpacket_send(s->runner.control.fd, b.data, b.len, fds, nfds);
+	err = seqpacket_send(
+	    watch_fd(&s->runner.control), b.data, b.len, fds, nfds);
 	buf_clear(&b);
 	if (err < 0 && err != -EPIPE) {
 		log_error(err, "session %.*s: %s: killing the runner",

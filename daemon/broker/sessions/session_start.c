@@ -8,7 +8,6 @@
 #include "session_registry.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
 
 #include "broker_state.h"
@@ -49,6 +48,7 @@ drop(struct registry *r, struct spare *slot)
 {
 	if (slot->session != NULL)
 		session_discard(r, slot->session);
+	watch_end(&slot->timer);
 	*slot = (struct spare){ 0 };
 }
 
@@ -82,29 +82,32 @@ is_crowded(const struct broker *m, uint32_t more)
 static bool
 is_alive(const struct session *s)
 {
-	struct pollfd end = { .fd = s->runner.control.fd, .events = POLLIN };
+	struct pollfd end = { .fd = watch_fd(&s->runner.control),
+		.events = POLLIN };
 
 	return poll(&end, 1, 0) == 0;
 }
 
 /* A mount namespace is a copy. A spare may not see what is mounted later. */
 static void
-mounts_changed(struct event_source *source, uint32_t events)
+mounts_changed(evutil_socket_t fd, short what, void *arg)
 {
 	session_spare_drop_all(&broker);
 }
 
+/* The file can always be read. The kernel tells a change as an error, which
+ * libevent tells to whoever waits to write (proc(5)). */
 static void
 watch_mounts(void)
 {
-	static struct event_source mounts = { .fd = -1 };
+	static struct event mounts;
 	int fd;
 
-	if (mounts.fd >= 0)
+	if (watch_fd(&mounts) >= 0)
 		return;
 	fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 &&
-	    event_source_add(&mounts, fd, EPOLLPRI, mounts_changed) < 0)
+	    watch_add(&mounts, fd, EV_WRITE, mounts_changed, NULL) < 0)
 		close(fd);
 }
 
@@ -142,25 +145,6 @@ take_slot(struct registry *r)
 	return oldest;
 }
 
-/* Over stdio there is only one session. */
-void
-session_spare_want(struct broker *m, struct identity *identity)
-{
-	struct spare *slot;
-
-	if (m->stdio || m->leaving || drain_reason(m) != NULL ||
-	    !conf_has_identity(m->conf, identity))
-		return;
-	if (m->root)
-		watch_mounts();
-	slot = find_slot(m->sessions, identity);
-	if (slot == NULL)
-		slot = take_slot(m->sessions);
-	slot->identity = identity;
-	slot->wanted = slot->session == NULL;
-	slot->until_ms = now_ms() + SPARE_MS;
-}
-
 static void
 make(struct broker *m, struct spare *slot)
 {
@@ -179,36 +163,46 @@ make(struct broker *m, struct spare *slot)
 	session_discard(m->sessions, s);
 }
 
-void
-session_spare_make(struct broker *m)
+static void
+make_wanted(evutil_socket_t fd, short what, void *arg)
 {
-	struct registry *r = m->sessions;
+	struct registry *r = broker.sessions;
 
-	for (size_t i = 0; i < nitems(r->spares); i++)
-		if (r->spares[i].wanted) {
-			make(m, &r->spares[i]);
-			return;
-		}
+	for (size_t i = 0, n = 0; i < nitems(r->spares); i++) {
+		if (!r->spares[i].wanted)
+			continue;
+		if (n++ == 0)
+			make(&broker, &r->spares[i]);
+		else
+			watch_idle(make_wanted); /* others come first */
+	}
 }
 
-int64_t
-session_spare_expire(struct broker *m, int64_t now)
+static void
+too_late(evutil_socket_t fd, short what, void *arg)
 {
-	struct registry *r = m->sessions;
-	int64_t next = -1;
+	drop(broker.sessions, arg);
+}
 
-	for (size_t i = 0; i < nitems(r->spares); i++) {
-		struct spare *slot = &r->spares[i];
+/* Over stdio there is only one session. */
+void
+session_spare_want(struct broker *m, struct identity *identity)
+{
+	struct spare *slot;
 
-		if (slot->wanted)
-			return now;
-		if (slot->identity != NULL && slot->until_ms <= now)
-			drop(r, slot);
-		if (slot->identity != NULL &&
-		    (next < 0 || slot->until_ms < next))
-			next = slot->until_ms;
-	}
-	return next;
+	if (m->stdio || m->leaving || drain_reason(m) != NULL ||
+	    !conf_has_identity(m->conf, identity))
+		return;
+	if (m->root)
+		watch_mounts();
+	slot = find_slot(m->sessions, identity);
+	if (slot == NULL)
+		slot = take_slot(m->sessions);
+	slot->identity = identity;
+	slot->wanted = slot->session == NULL;
+	slot->until_ms = now_ms() + SPARE_MS;
+	watch_time(&slot->timer, SPARE_MS, too_late, slot);
+	watch_idle(make_wanted);
 }
 
 static bool
@@ -267,7 +261,6 @@ session_new(struct identity *identity)
 	struct session *s = xcalloc(1, sizeof(*s));
 
 	s->identity = identity_ref(identity);
-	s->runner.control.fd = -1;
 	s->runner.version = RUNNER_VERSION;
 	s->state = SESSION_STATE_SPARE;
 	TAILQ_INIT(&s->watchers.all);
@@ -377,9 +370,7 @@ start_runner(struct session *s, struct cgroup *cgroup, char *reason)
 	if (pid > 0)
 		session_name_group(s, &groups);
 	s->runner.pid = pid > 0 ? pid : 0;
-	err = pid > 0 ? event_source_add(&s->runner.control, own, EPOLLIN,
-			    session_control_ready)
-		      : (int)pid;
+	err = pid > 0 ? session_control_watch(s, own) : (int)pid;
 	if (err == 0)
 		/* the runner has no descriptor to send */
 		rights_refuse(own);

@@ -7,14 +7,12 @@
 #include "frontend_child.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "dispose.h"
-#include "event_source.h"
 #include "exit_code.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
@@ -32,7 +30,7 @@
 void
 frontend_init(struct frontend *f)
 {
-	*f = (struct frontend){ .state = FRONTEND_DOWN, .control.fd = -1 };
+	*f = (struct frontend){ .state = FRONTEND_DOWN };
 	TAILQ_INIT(&f->queue);
 }
 
@@ -79,7 +77,7 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 	o->nfds = nfds;
 	TAILQ_INSERT_TAIL(&f->queue, o, link);
 	f->queued++;
-	event_source_set_events(&f->control, EPOLLIN | EPOLLOUT);
+	watch_change(&f->control, EV_READ | EV_WRITE);
 }
 
 /* Returns -EAGAIN if the message must be sent later. Any other error would lose
@@ -88,7 +86,8 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 static int
 send_now(struct frontend *f, const struct buf *b, const int *fds, size_t nfds)
 {
-	int err = seqpacket_send(f->control.fd, b->data, b->len, fds, nfds);
+	int err =
+	    seqpacket_send(watch_fd(&f->control), b->data, b->len, fds, nfds);
 
 	if (err == 0 || err == -EAGAIN || err == -EPIPE || err == -ECONNRESET)
 		return err;
@@ -107,7 +106,7 @@ flush_queue(struct frontend *f)
 			return;
 		outgoing_free(f, o);
 	}
-	event_source_set_events(&f->control, EPOLLIN);
+	watch_change(&f->control, EV_READ);
 }
 
 /* Takes over the descriptors, and closes them if the front-end is gone. */
@@ -119,7 +118,7 @@ send_with(struct frontend *f, enum control_type type, const void *payload,
 
 	buf_init(&b, CONTROL_MESSAGE_MAX);
 	control_put(&b, type, payload);
-	if (f->control.fd >= 0 &&
+	if (watch_fd(&f->control) >= 0 &&
 	    (f->queued > 0 || send_now(f, &b, fds, nfds) == -EAGAIN)) {
 		enqueue(f, &b, fds, nfds);
 		return;
@@ -146,21 +145,19 @@ is_open(int fd)
 }
 
 static void
-control_ready(struct event_source *source, uint32_t events)
+control_ready(evutil_socket_t fd, short what, void *arg)
 {
-	struct frontend *f =
-	    EVENT_SOURCE_OWNER(source, struct frontend, control);
+	struct frontend *f = arg;
 	uint8_t packet[CONTROL_MESSAGE_MAX];
 	int fds[SEQPACKET_FDS_MAX], none = -1;
 	size_t nfds = 0;
 	ssize_t n = -EAGAIN;
 	const char *wrong = NULL;
 
-	if (events & EPOLLOUT)
+	if (what & EV_WRITE)
 		flush_queue(f);
 	for (int i = 0; i < REQUESTS_PER_WAKE && wrong == NULL; i++) {
-		n = seqpacket_recv(
-		    f->control.fd, packet, sizeof(packet), fds, &nfds);
+		n = seqpacket_recv(fd, packet, sizeof(packet), fds, &nfds);
 		if (n <= 0)
 			break;
 		if (nfds > 1)
@@ -172,10 +169,10 @@ control_ready(struct event_source *source, uint32_t events)
 			dispose(fds, nfds);
 		else
 			close_all(fds, nfds);
-		if (f->control.fd < 0)
+		if (watch_fd(&f->control) < 0)
 			return;
 	}
-	if (n == -EMSGSIZE || (n == 0 && is_open(f->control.fd)))
+	if (n == -EMSGSIZE || (n == 0 && is_open(fd)))
 		wrong = "sent a malformed message";
 	if (wrong != NULL)
 		condemn(f, wrong);
@@ -184,7 +181,7 @@ control_ready(struct event_source *source, uint32_t events)
 	/* A front-end that closes its channel has no purpose any more. */
 	if (f->pid > 0)
 		spawn_kill(f->pid);
-	dispose_channel(event_source_detach(&f->control));
+	dispose_channel(watch_end(&f->control));
 }
 
 /* Copies the listener's descriptors, which stay ours. Returns 0 or -errno. */
@@ -255,7 +252,7 @@ send_configuration(struct broker *m, enum control_type type)
 void
 frontend_reload(struct broker *m)
 {
-	if (m->frontend->control.fd >= 0)
+	if (watch_fd(&m->frontend->control) >= 0)
 		send_configuration(m, BROKER_EV_RELOAD);
 }
 
@@ -273,7 +270,7 @@ frontend_start(struct broker *m)
 	f->started_ms = now_ms();
 	f->ping_ms = f->answer_ms = 0;
 	f->room_percent = FRONTEND_ROOM_UNTOLD;
-	err = event_source_add(&f->control, fd, EPOLLIN, control_ready);
+	err = watch_add(&f->control, fd, EV_READ, control_ready, f);
 	if (err < 0) {
 		/* It is started again when it has been reaped. */
 		condemn(f, "cannot be listened to");
@@ -326,7 +323,7 @@ frontend_reap(struct broker *m, pid_t pid, int status)
 	if (pid != f->pid)
 		return false;
 	f->pid = 0;
-	dispose_channel(event_source_detach(&f->control));
+	dispose_channel(watch_end(&f->control));
 	forget(m);
 	if (m->stopping) {
 		f->state = FRONTEND_DOWN;
@@ -345,7 +342,7 @@ frontend_reap(struct broker *m, pid_t pid, int status)
 static bool
 has_sent_something(const struct frontend *f)
 {
-	struct pollfd heard = { .fd = f->control.fd, .events = POLLIN };
+	struct pollfd heard = { .fd = watch_fd(&f->control), .events = POLLIN };
 
 	return poll(&heard, 1, 0) > 0;
 }
@@ -374,7 +371,7 @@ frontend_watch(struct broker *m, int64_t now)
 	};
 	struct frontend *f = m->frontend;
 
-	if (f->pid <= 0 || f->control.fd < 0 || m->stopping)
+	if (f->pid <= 0 || watch_fd(&f->control) < 0 || m->stopping)
 		return -1;
 	if (f->state == FRONTEND_CONFINING && f->answer_ms == 0)
 		f->answer_ms = f->started_ms + READY_MS;
@@ -420,5 +417,5 @@ frontend_stop(struct broker *m)
 void
 frontend_hang_up(struct broker *m)
 {
-	dispose_channel(event_source_detach(&m->frontend->control));
+	dispose_channel(watch_end(&m->frontend->control));
 }

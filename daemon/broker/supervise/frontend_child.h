@@ -10,9 +10,9 @@
 
 #include "base.h"
 #include "control.h"
-#include "event_source.h"
 #include "queue.h"
 #include "table.h"
+#include "watch.h"
 
 struct broker;
 
@@ -35,7 +35,7 @@ struct outgoing {
 struct frontend {
 	enum frontend_state state;
 	pid_t pid;
-	struct event_source control;
+	struct event control;
 	struct table grants; /* by connection number */
 	TAILQ_HEAD(, outgoing) queue;
 	size_t queued;
