@@ -52,6 +52,8 @@ uint64_t process_tree_now(void);
 int process_tree_signal(
     const struct process_tree *t, int sig, enum process_target target);
 
+/* --- reaper.c ------------------------------------------------------------ */
+
 /*
  * Reaps children, and makes sure that none is left at the end. The runner is
  * pid 1 of its namespace or a subreaper, so every orphan of the session becomes

@@ -76,8 +76,8 @@ enqueue(struct frontend *f, struct buf *b, int *fds, size_t nfds)
 	memcpy(o->fds, fds, nfds * sizeof(*fds));
 	o->nfds = nfds;
 	TAILQ_INSERT_TAIL(&f->queue, o, link);
-	f->queued++;
-	watch_change(&f->control, EV_READ | EV_WRITE);
+	if (f->queued++ == 0)
+		watch_change(&f->control, EV_READ | EV_WRITE);
 }
 
 /* Returns -EAGAIN if the message must be sent later. Any other error would lose
