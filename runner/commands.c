@@ -313,6 +313,9 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	if (nfds > 0 ||
 	    control_get(packet, len, RUNNER_COMMAND_TERMINATE, NULL) < 0)
 		return -EBADMSG;
+	/* A broker that leaves and the next one may both end a session. */
+	if (state == RUNNER_TERMINATING)
+		return 0;
 	state = RUNNER_TERMINATING;
 	session_terminate(&session);
 	if (!reaper_has_children())
@@ -414,7 +417,8 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_WATCH, RUNNER_READY, take_watch },
 	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
 	    take_detach },
-	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY, take_terminate },
+	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY | RUNNER_TERMINATING,
+	    take_terminate },
 	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING, take_late },
 	{ RUNNER_COMMAND_LIST, RUNNER_READY | RUNNER_TERMINATING, take_late },
 	{ RUNNER_COMMAND_TOKEN, RUNNER_READY | RUNNER_TERMINATING, take_token },
