@@ -52,20 +52,20 @@ stop_service(struct broker *m)
 {
 	log_info("stopping; %zu sessions go on", m->sessions->by_id.count);
 	notify("STOPPING=1");
-	spawn_store(STORED_ENDING, -1);
+	drain_forget_times();
 	broker_leave(m);
 }
 
 /* Another broker reads the configuration. Root starts it, or in a unit of its
- * own the keeper; root then passes on where the result is told. */
+ * own the keeper; root then passes on what came of it. */
 static void
-reload(struct broker *m, int told)
+reload(struct broker *m)
 {
 	if (m->conf->path == NULL) {
 		log_info("reload: there is no configuration file");
 		return;
 	}
-	spawn_reload(told);
+	spawn_reload();
 	if (m->options->sessions != NULL)
 		keeper_ask_reload();
 }
@@ -126,7 +126,7 @@ signals_ready(evutil_socket_t fd, short what, void *arg)
 
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP)
-			reload(m, -1);
+			reload(m);
 		else if (info.ssi_signo != SIGUSR1)
 			take_stop(m, (int)info.ssi_signo);
 		else if (!broker_is_going(m))
@@ -334,6 +334,7 @@ const struct broker_events broker_events = {
 	.stop = broker_stop,
 	.leave = broker_leave,
 	.reload = reload,
+	.reloaded = ctl_answer_reload,
 	.serving = keeper_tell_serving,
 	.reaped = reaped,
 	.request = request,

@@ -33,7 +33,6 @@
 #include "session_registry.h"
 #include "signals.h"
 #include "spawn_client.h"
-#include "stats.h"
 #include "systemd.h"
 
 #if EXECD_SANITIZED
@@ -336,12 +335,13 @@ make_list(struct broker *m, struct control_seal *seal)
 /* Another broker serves until the list is sealed, and goes on if this broker
  * fails. */
 static int
-seal_or_refuse(struct broker *m, struct control_seal *seal)
+list_or_refuse(
+    struct broker *m, struct control_seal *seal, const struct conf *past)
 {
 	int code = make_list(m, seal);
 
 	if (code == 0 && m->conf->path != NULL) {
-		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
+		log_changes(past, m->conf);
 		return 0;
 	}
 	notify("READY=1");
@@ -362,24 +362,33 @@ keep_told(const char *line, size_t len)
 	buf_put(&told, line, len);
 }
 
+static void
+tell_reloaded(int code)
+{
+	if (told.failed) {
+		told.failed = false;
+		told.limit = SIZE_MAX;
+		buf_puts(&told, "and more: see the log\n");
+	}
+	buf_put_u8(&told, '\0');
+	spawn_tell_reloaded(code, (const char *)told.data);
+	buf_clear(&told);
+}
+
 static int
 take_over(struct broker *m, struct control_seal *seal)
 {
-	int text = spawn_reload_client(), code;
 	struct conf *past = load_past(m);
+	int code;
 
 	buf_init(&told, CTL_TOLD_MAX);
 	log_copy_to(keep_told);
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
-	code = seal_or_refuse(m, seal);
-	if (code == 0)
-		log_changes(past, m->conf);
+	code = list_or_refuse(m, seal, past);
 	log_copy_to(NULL);
-	if (text >= 0) {
-		ctl_answer_reload(text, code, &told);
-		close(text);
-	}
-	buf_clear(&told);
+	tell_reloaded(code);
+	if (code == 0)
+		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
 	conf_free(past);
 	return code;
 }
@@ -419,7 +428,6 @@ serve(struct broker *m)
 	int code;
 
 	drain_init(m);
-	session_usage_init();
 	session_adopt_all(m);
 	ctl_serve(m);
 	code = broker_run(m);
@@ -427,33 +435,19 @@ serve(struct broker *m)
 	return code;
 }
 
-/* The number of log lines that nobody read. The next broker logs it, and root
- * keeps the number for it. */
+/* Log lines that nobody read. The next broker logs their number. */
 static void
 leave_lost_lines(void)
 {
-	_cleanup_close_ int fd = -1;
-	uint64_t lost;
-
-	if (log_flush())
-		return;
-	lost = log_take_undelivered();
-	fd = secret_memfd("lost lines", &lost, sizeof(lost));
-	if (fd >= 0)
-		spawn_store(STORED_LOST_LINES, fd);
+	if (!log_flush())
+		spawn_keeps()->lost_lines = log_take_undelivered();
 }
 
 static void
 take_lost_lines(void)
 {
-	_cleanup_close_ int fd = spawn_take(STORED_LOST_LINES);
-	uint64_t lost;
-
-	if (fd < 0)
-		return;
-	if (pread(fd, &lost, sizeof(lost), 0) == (ssize_t)sizeof(lost))
-		log_add_lost(lost);
-	spawn_store(STORED_LOST_LINES, -1);
+	log_add_lost(spawn_keeps()->lost_lines);
+	spawn_keeps()->lost_lines = 0;
 }
 
 static int
@@ -560,6 +554,6 @@ main(int argc, char **argv)
 	else if (options.sessions == NULL)
 		spawn_stop(code);
 	else
-		spawn_store(STORED_ENDING, -1); /* the next one is to serve */
+		drain_forget_times(); /* the next one is to serve */
 	return code;
 }

@@ -11,6 +11,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,7 +19,8 @@
 #include <sys/wait.h>
 
 #include "base.h"
-#include "dispose.h"
+#include "disk.h"
+#include "exit_code.h"
 #include "root.h"
 #include "saved.h"
 #include "seqpacket.h"
@@ -65,10 +67,17 @@ drop_programs(struct broker_process *b)
 static void
 hang_up(struct broker_process *b)
 {
+	const struct control_reloaded failed = { .code = EXIT_FAILED };
+
+	if (b->asked) /* and has not answered */
+		broker_commands_tell(root.serving.events, SPAWN_RELOADED,
+		    &failed, sizeof(failed), NULL, 0);
 	if (b->channel >= 0)
-		close(b->channel);
-	dispose((const int[]){ b->events, b->text }, 2);
-	b->channel = b->events = b->text = -1;
+		disk_close(steal_fd(&b->channel));
+	if (b->events >= 0)
+		disk_close(steal_fd(&b->events));
+	b->asked = false;
+	spawn_user_clear(&b->user);
 	drop_programs(b);
 	list_free(b->list, root.list);
 	b->list = NULL;
@@ -98,6 +107,8 @@ take_channel(struct broker_process *b, int fd)
 	b->list = xcalloc(1, sizeof(*b->list));
 	b->started_ms = now_ms();
 	b->reload = is_there(&root.serving);
+	b->asked = b->reload && root.asked;
+	root.asked = false;
 }
 
 int
@@ -119,16 +130,12 @@ broker_start(void)
 }
 
 void
-broker_reload(int *text)
+broker_reload(void)
 {
 	int err;
 
-	if (root.listener >= 0) {
-		/* Its own unit starts another one. */
-		dispose(&root.told, 1);
-		root.told = steal_fd(text);
-		return;
-	}
+	if (root.listener >= 0)
+		return; /* its own unit starts another one */
 	if (is_there(&root.next)) {
 		root.reload = true;
 		return;
@@ -138,8 +145,6 @@ broker_reload(int *text)
 	err = broker_start();
 	if (err < 0)
 		log_error(err, "starting another broker");
-	else
-		root.next.text = steal_fd(text);
 }
 
 /* --- a broker of another unit ------------------------------------------- */
@@ -204,7 +209,6 @@ broker_accept(void)
 	}
 	take_channel(&root.next, fd);
 	root.next.pidfd = open_peer(&peer);
-	root.next.text = steal_fd(&root.told);
 }
 
 /* --- replacement -------------------------------------------------------- */
@@ -303,7 +307,7 @@ plan_restart(void)
 
 	for (uint32_t i = 0; i < root.failures && wait < RESTART_MAX_MS; i++)
 		wait *= 2;
-	if (root.failures++ > 1 && root.ending && store_find(STORED_ENDING) < 0)
+	if (root.failures++ > 1 && root.ending && !root.ending_kept)
 		stop_for(SIGTERM); /* there is nobody who could drain */
 	root.restart_ms = now_ms() + wait;
 }
@@ -486,7 +490,7 @@ broker_watch(int64_t now)
 		return -1;
 	if (root.reload && !is_there(&root.next)) {
 		root.reload = false;
-		broker_reload(&(int){ -1 });
+		broker_reload();
 	}
 	if (!is_there(&root.serving) && !is_there(&root.next))
 		return root.listener < 0 ? start_when_due(now)
@@ -507,7 +511,7 @@ broker_signal(int sig)
 	pid_t pid = broker_any();
 
 	if (sig == SIGHUP) {
-		broker_reload(&(int){ -1 });
+		broker_reload();
 		return;
 	}
 	root.ending |= ending;
@@ -529,28 +533,50 @@ broker_signal(int sig)
 	stop_for(sig);
 }
 
-/* --- descriptors that a broker leaves for the next one ------------------- */
+/* --- what a broker leaves for the next one ------------------------------- */
 
-/* Each has a number. */
-static int stored[] = { -1, -1, -1, -1, -1, -1, -1 };
-_Static_assert(nitems(stored) == STORED_MAX, "one for each number");
-
-int
-store_find(uint32_t number)
-{
-	return stored[number];
-}
+/* Older versions had a file for each part. */
+static int before[7] = { -1, -1, -1, -1, -1, -1, -1 };
+enum { BEFORE_DRAINED = 0, BEFORE_ENDING = 6 };
 
 void
-store_keep(uint32_t number, int fd)
+kept_save(struct saved *s)
 {
-	dispose(&stored[number], 1);
-	stored[number] = fd;
+	if (s->version >= 8) {
+		saved_fd(s, &root.kept);
+		SAVE(s, root.ending_kept);
+		return;
+	}
+	for (size_t i = 0; i < nitems(before) - (s->version < 6); i++)
+		saved_fd(s, &before[i]);
+	root.ending_kept = before[BEFORE_ENDING] >= 0;
 }
 
-void
-store_save(struct saved *s)
+static void
+take_before(int fd, size_t at)
 {
-	for (int i = 0; i < (s->version < 6 ? STORED_ENDING : STORED_MAX); i++)
-		saved_fd(s, &stored[i]);
+	char part[sizeof(((struct spawn_kept *)0)->drained) - 1];
+	ssize_t n = fd < 0 ? 0 : pread(fd, part, sizeof(part), 0);
+
+	if (n > 0 && pwrite(root.kept, part, (size_t)n, (off_t)at) != n)
+		log_error(-errno, "what the last broker left");
+}
+
+/* It has this size for ever, and root does not look at it. */
+void
+kept_make(void)
+{
+	root.kept = memfd_create("kept", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (root.kept < 0 ||
+	    ftruncate(root.kept, sizeof(struct spawn_kept)) < 0 ||
+	    fcntl(root.kept, F_ADD_SEALS,
+		F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		log_fatal_errno(-errno, "memory for the next broker");
+	take_before(
+	    before[BEFORE_DRAINED], offsetof(struct spawn_kept, drained));
+	take_before(
+	    before[BEFORE_ENDING], offsetof(struct spawn_kept, until_ms));
+	for (size_t i = 0; i < nitems(before); i++)
+		if (before[i] >= 0)
+			close(steal_fd(&before[i]));
 }

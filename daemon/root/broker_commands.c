@@ -10,22 +10,18 @@
 #include <sys/stat.h>
 
 #include "base.h"
-#include "dispose.h"
+#include "disk.h"
 #include "root.h"
 #include "seqpacket.h"
 #include "session_cgroup.h"
-
-#define ANSWER_MAX 512
 
 int
 broker_commands_tell(int fd, enum spawn_type type, const void *payload,
     size_t len, const int *fds, size_t nfds)
 {
-	struct {
-		struct spawn_head head;
-		uint8_t payload[ANSWER_MAX];
-	} m = { .head = { type, SPAWN_VERSION } };
+	struct spawn_packet m;
 
+	m.head = (struct spawn_head){ type, SPAWN_VERSION };
 	assert(len <= sizeof(m.payload));
 	if (len > 0)
 		memcpy(m.payload, payload, len);
@@ -73,7 +69,7 @@ is_check(const struct broker_process *b)
 }
 
 static int
-take_begin(struct broker_process *b, const void *payload, int *fds)
+take_begin(struct broker_process *b, const void *payload)
 {
 	struct control_spawn_ready ready = {
 		.is_root = root.is_root,
@@ -83,9 +79,11 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	};
 	const struct control_begin *begin = payload;
 	const char *step = "";
-	int given[2];
+	int given[3 + CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 
-	b->events = steal_fd(&fds[0]);
+	if (err < 0)
+		return err;
+	b->events = pair[0];
 	b->flags = begin->flags;
 	if (begin->flags & BEGIN_PREVIOUS)
 		programs_close(&b->programs);
@@ -97,21 +95,27 @@ take_begin(struct broker_process *b, const void *payload, int *fds)
 	snprintf(ready.step, sizeof(ready.step), "%s", step);
 	b->state = BROKER_LISTING;
 	b->spoken = SPAWN_VERSION;
-	given[0] = broker_program(b, INSTALLED_HTTP);
-	given[1] = b->text;
-	return broker_commands_tell(b->channel, SPAWN_READY, &ready,
-	    sizeof(ready), given, b->text < 0 ? 1 : 2);
+	given[0] = pair[1];
+	given[1] = broker_program(b, INSTALLED_HTTP);
+	given[2] = root.kept;
+	err =
+	    broker_commands_tell(b->channel, SPAWN_READY, &ready, sizeof(ready),
+		given, 3 + session_cgroup_put(&ready.cgroups, given + 3));
+	close(pair[1]);
+	return err;
 }
 
-/* The descriptor is closed here, unless the list keeps it. */
+/* The descriptor is the list's, but for a channel of a child. */
 static int
-answer_found(const struct broker_process *b, const struct control_found *found,
-    int fd, bool kept)
+answer_found(
+    const struct broker_process *b, const struct control_found *found, int fd)
 {
-	int err = answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
+	int err = fd == -EBADMSG
+		      ? fd
+		      : answer(b, SPAWN_FOUND, found, sizeof(*found), fd);
 
-	if (fd >= 0 && !kept)
-		dispose(&fd, 1); /* the file's disk may not answer */
+	if (fd >= 0 && found->later)
+		close(fd);
 	return err;
 }
 
@@ -126,7 +130,7 @@ files_to_read(const struct broker_process *b)
 }
 
 static int
-take_file(struct broker_process *b, const void *payload, int *fds)
+take_file(struct broker_process *b, const void *payload)
 {
 	struct control_found found = { 0 };
 	const struct listed_file *f;
@@ -137,49 +141,74 @@ take_file(struct broker_process *b, const void *payload, int *fds)
 		return -EBADMSG;
 	if (file->past) {
 		f = list_find_file(root.list, file->path);
-		found.error = ENOENT;
-		if (f != NULL) {
-			found = f->found;
-			fd = f->fd;
-		}
+		fd = f != NULL ? f->fd : -1;
+		found.error = f != NULL ? 0 : ENOENT;
 	} else {
 		fd = list_add_file(
 		    b->list, file->path, files_to_read(b), &found);
 	}
-	return fd == -EBADMSG ? fd : answer_found(b, &found, fd, true);
+	return answer_found(b, &found, fd);
 }
 
 static int
-take_place(struct broker_process *b, const void *payload, int *fds)
+take_place(struct broker_process *b, const void *payload)
 {
 	struct control_found found = { 0 };
 	const struct control_place *place = payload;
-	int fd;
 
 	if (!SPAWN_IS_TEXT(place->name) || !SPAWN_IS_TEXT(place->path))
 		return -EBADMSG;
-	fd = list_add_place(b->list, place, root.list, is_check(b), &found);
-	return fd == -EBADMSG
-		   ? fd
-		   : answer_found(b, &found, fd, list_is_kept(place));
+	return answer_found(b, &found,
+	    list_add_place(b->list, place, root.list, is_check(b), &found));
 }
 
 static int
-take_user(struct broker_process *b, const void *payload, int *fds)
+take_list(struct broker_process *b, const void *payload)
 {
-	const struct control_user *user = payload;
-	bool serves = b->state & BROKER_SERVING;
+	const struct control_user_list *l = payload;
+	struct spawn_user *u = &b->user;
 
-	if (!SPAWN_IS_TEXT(user->name) ||
-	    (serves ? list_narrow_user(root.list, user, fds[0])
-		    : list_add_user(b->list, user, fds[0])) < 0)
+	if (l->len > sizeof(l->bytes) || u->size + l->len > SPAWN_USER_LIST_MAX)
 		return -EBADMSG;
-	close(steal_fd(&fds[0])); /* a file in memory, as was found out */
+	u->list = xreallocarray(u->list, u->size + l->len, 1);
+	memcpy((uint8_t *)u->list + u->size, l->bytes, l->len);
+	u->size += l->len;
 	return 0;
 }
 
 static int
-take_seal(struct broker_process *b, const void *payload, int *fds)
+take_user(struct broker_process *b, const void *payload)
+{
+	const struct control_user *user = payload;
+	struct spawn_user *u = &b->user;
+	int err = -EBADMSG;
+
+	u->who = *user;
+	if (SPAWN_IS_TEXT(user->name) && spawn_user_is_list(u->list, u->size))
+		err = b->state & BROKER_SERVING ? list_narrow_user(root.list, u)
+						: list_add_user(b->list, u);
+	if (err == 0)
+		*u = (struct spawn_user){ .list = NULL };
+	return err < 0 ? -EBADMSG : 0;
+}
+
+/* Whoever asked for the reload hears what it came to, before it leaves. */
+static int
+take_reloaded(struct broker_process *b, const void *payload)
+{
+	const struct control_reloaded *r = payload;
+
+	if (!SPAWN_IS_TEXT(r->text))
+		return -EBADMSG;
+	if (b->asked)
+		broker_commands_tell(root.serving.events, SPAWN_RELOADED, r,
+		    sizeof(*r), NULL, 0);
+	b->asked = false;
+	return 0;
+}
+
+static int
+take_seal(struct broker_process *b, const void *payload)
 {
 	const struct control_seal *seal = payload;
 
@@ -204,7 +233,7 @@ broker_commands_serve(struct broker_process *b)
 /* --- service ------------------------------------------------------------ */
 
 static int
-take_next(struct broker_process *b, const void *payload, int *fds)
+take_next(struct broker_process *b, const void *payload)
 {
 	const struct control_next *next = payload;
 	struct control_kept kept = { 0 };
@@ -215,7 +244,7 @@ take_next(struct broker_process *b, const void *payload, int *fds)
 }
 
 static int
-take_serving(struct broker_process *b, const void *payload, int *fds)
+take_serving(struct broker_process *b, const void *payload)
 {
 	const struct control_serving *s = payload;
 
@@ -224,42 +253,29 @@ take_serving(struct broker_process *b, const void *payload, int *fds)
 	root.failures = 0;
 	b->state |= BROKER_READY;
 	programs_close(&b->programs);
-	if (root.ending && store_find(STORED_ENDING) < 0)
+	if (root.ending && !root.ending_kept)
 		kill(b->pid, SIGTERM);
 	return 0;
 }
 
 static int
-take_store(struct broker_process *b, const void *payload, int *fds)
+take_ending(struct broker_process *b, const void *payload)
 {
-	const struct control_number *n = payload;
-
-	if (n->number >= STORED_MAX)
-		return -EBADMSG;
-	store_keep(n->number, steal_fd(&fds[0]));
+	root.ending_kept = true;
 	return 0;
-}
-
-static int
-take_take(struct broker_process *b, const void *payload, int *fds)
-{
-	const struct control_number *n = payload;
-
-	if (n->number >= STORED_MAX)
-		return -EBADMSG;
-	return answer(b, SPAWN_STORED, NULL, 0, store_find(n->number));
 }
 
 /* A broker over stdio cannot be replaced, because its client would be lost. */
 static int
-take_reload(struct broker_process *b, const void *payload, int *fds)
+take_reload(struct broker_process *b, const void *payload)
 {
-	broker_reload(&fds[0]);
+	root.asked = true;
+	broker_reload();
 	return 0;
 }
 
 static int
-take_stop(struct broker_process *b, const void *payload, int *fds)
+take_stop(struct broker_process *b, const void *payload)
 {
 	const struct control_stop *s = payload;
 
@@ -272,7 +288,7 @@ take_stop(struct broker_process *b, const void *payload, int *fds)
 }
 
 static int
-take_alive(struct broker_process *b, const void *payload, int *fds)
+take_alive(struct broker_process *b, const void *payload)
 {
 	if (b->answer_ms == 0)
 		return -EBADMSG;
@@ -283,33 +299,28 @@ take_alive(struct broker_process *b, const void *payload, int *fds)
 /* --- places of the list ------------------------------------------------- */
 
 static int
-answer_opened(const struct broker_process *b, int fd)
-{
-	struct control_found found = { .error = fd < 0 ? (uint32_t)-fd : 0 };
-
-	return fd == -EBADMSG ? fd : answer_found(b, &found, fd, false);
-}
-
-static int
-take_open(struct broker_process *b, const void *payload, int *fds)
+take_open(struct broker_process *b, const void *payload)
 {
 	const struct control_number *n = payload;
+	struct control_found found = { 0 };
 
-	return answer_opened(b, list_open(root.list, n->number));
+	return answer_found(b, &found, list_open(root.list, n->number, &found));
 }
 
 static int
-take_record(struct broker_process *b, const void *payload, int *fds)
+take_record(struct broker_process *b, const void *payload)
 {
 	const struct control_record *r = payload;
+	struct control_found found = { 0 };
 
 	if (!SPAWN_IS_TEXT(r->name))
 		return -EBADMSG;
-	return answer_opened(b, list_record(root.list, r->number, r->name));
+	return answer_found(
+	    b, &found, list_record(root.list, r->number, r->name, &found));
 }
 
 static int
-take_close(struct broker_process *b, const void *payload, int *fds)
+take_close(struct broker_process *b, const void *payload)
 {
 	const struct control_number *n = payload;
 
@@ -354,7 +365,7 @@ answer_started(const struct broker_process *b, pid_t pid,
 }
 
 static int
-take_start(struct broker_process *b, const void *payload, int *fds)
+take_start(struct broker_process *b, const void *payload)
 {
 	struct control_runner_started started = { 0 };
 	const struct control_start *s = payload;
@@ -377,25 +388,29 @@ take_start(struct broker_process *b, const void *payload, int *fds)
 }
 
 static int
-take_program(struct broker_process *b, const void *payload, int *fds)
+take_program(struct broker_process *b, const void *payload)
 {
 	const struct control_program *p = payload;
 	bool listed = p->kind >= PROGRAM_OF_NAMESPACE;
 	const struct spawn_user *o =
 	    listed ? list_user(root.list, p->user) : NULL;
 	struct control_runner_started started = { 0 };
+	int own = -1, err;
 	pid_t pid;
 
 	if (p->kind >= PROGRAM_KINDS || (listed && o == NULL))
 		return -EBADMSG;
-	pid = is_too_fast() ? -EAGAIN : spawn_program(p->kind, o, fds[0]);
+	pid = is_too_fast() ? -EAGAIN : spawn_program(p->kind, o, &own);
 	if (pid > 0)
 		runners_keep_program(pid);
-	return answer_started(b, pid, &started, NULL, 0);
+	err = answer_started(b, pid, &started, &own, own >= 0);
+	if (own >= 0)
+		close(own);
+	return err;
 }
 
 static int
-take_kill(struct broker_process *b, const void *payload, int *fds)
+take_kill(struct broker_process *b, const void *payload)
 {
 	const struct control_pid *p = payload;
 
@@ -404,7 +419,7 @@ take_kill(struct broker_process *b, const void *payload, int *fds)
 }
 
 static int
-take_end(struct broker_process *b, const void *payload, int *fds)
+take_end(struct broker_process *b, const void *payload)
 {
 	const struct control_pid *p = payload;
 
@@ -413,40 +428,38 @@ take_end(struct broker_process *b, const void *payload, int *fds)
 
 #define SIZE(name) sizeof(struct control_##name)
 
-/* A message has exactly `size` bytes after its head, and from `fds` to
- * `fds_max` descriptors; those that are missing are -1. A function that keeps a
- * descriptor sets it to -1. */
+/* A message has exactly `size` bytes after its head. */
 static const struct spawn_command {
 	enum spawn_type type;
 	unsigned when; /* mask of enum broker_stage */
-	size_t size, fds, fds_max;
-	int (*take)(struct broker_process *b, const void *payload, int *fds);
+	size_t size;
+	int (*take)(struct broker_process *b, const void *payload);
 } spawn_commands[] = {
-	{ SPAWN_BEGIN, BROKER_NEW, SIZE(begin), 1, 1, take_begin },
-	{ SPAWN_FILE, BROKER_LISTING, SIZE(trusted), 0, 0, take_file },
-	{ SPAWN_PLACE, BROKER_LISTING, SIZE(place), 0, 0, take_place },
-	{ SPAWN_USER, BROKER_LISTING | BROKER_SERVING, SIZE(user), 1, 1,
-	    take_user },
-	{ SPAWN_SEAL, BROKER_LISTING, SIZE(seal), 0, 0, take_seal },
-	{ SPAWN_NEXT, BROKER_SERVING, SIZE(next), 0, 0, take_next },
-	{ SPAWN_STORE, BROKER_SERVING, SIZE(number), 0, 1, take_store },
-	{ SPAWN_TAKE, BROKER_SERVING, SIZE(number), 0, 0, take_take },
-	{ SPAWN_SERVING, BROKER_SERVING, SIZE(serving), 0, 0, take_serving },
-	{ SPAWN_START, BROKER_SERVING, SIZE(start), 0, 0, take_start },
-	{ SPAWN_PROGRAM, BROKER_SERVING, SIZE(program), 1, 1, take_program },
-	{ SPAWN_OPEN, BROKER_SERVING, SIZE(number), 0, 0, take_open },
-	{ SPAWN_RECORD, BROKER_SERVING, SIZE(record), 0, 0, take_record },
-	{ SPAWN_CLOSE, BROKER_SERVING, SIZE(number), 0, 0, take_close },
-	{ SPAWN_KILL, BROKER_SERVING, SIZE(pid), 0, 0, take_kill },
-	{ SPAWN_END, BROKER_SERVING, SIZE(pid), 0, 0, take_end },
-	{ SPAWN_ALIVE, BROKER_SERVING, 0, 0, 0, take_alive },
-	{ SPAWN_RELOAD, BROKER_SERVING, 0, 0, 1, take_reload },
-	{ SPAWN_STOP, BROKER_SERVING, SIZE(stop), 0, 0, take_stop },
+	{ SPAWN_BEGIN, BROKER_NEW, SIZE(begin), take_begin },
+	{ SPAWN_FILE, BROKER_LISTING, SIZE(trusted), take_file },
+	{ SPAWN_PLACE, BROKER_LISTING, SIZE(place), take_place },
+	{ SPAWN_LIST, BROKER_LISTING | BROKER_SERVING, SIZE(user_list),
+	    take_list },
+	{ SPAWN_USER, BROKER_LISTING | BROKER_SERVING, SIZE(user), take_user },
+	{ SPAWN_RELOADED, BROKER_LISTING, SIZE(reloaded), take_reloaded },
+	{ SPAWN_SEAL, BROKER_LISTING, SIZE(seal), take_seal },
+	{ SPAWN_NEXT, BROKER_SERVING, SIZE(next), take_next },
+	{ SPAWN_ENDING, BROKER_SERVING, 0, take_ending },
+	{ SPAWN_SERVING, BROKER_SERVING, SIZE(serving), take_serving },
+	{ SPAWN_START, BROKER_SERVING, SIZE(start), take_start },
+	{ SPAWN_PROGRAM, BROKER_SERVING, SIZE(program), take_program },
+	{ SPAWN_OPEN, BROKER_SERVING, SIZE(number), take_open },
+	{ SPAWN_RECORD, BROKER_SERVING, SIZE(record), take_record },
+	{ SPAWN_CLOSE, BROKER_SERVING, SIZE(number), take_close },
+	{ SPAWN_KILL, BROKER_SERVING, SIZE(pid), take_kill },
+	{ SPAWN_END, BROKER_SERVING, SIZE(pid), take_end },
+	{ SPAWN_ALIVE, BROKER_SERVING, 0, take_alive },
+	{ SPAWN_RELOAD, BROKER_SERVING, 0, take_reload },
+	{ SPAWN_STOP, BROKER_SERVING, SIZE(stop), take_stop },
 };
 
 static int
-take(struct broker_process *b, const struct spawn_packet *p, size_t len,
-    int *fds, size_t nfds)
+take(struct broker_process *b, const struct spawn_packet *p, size_t len)
 {
 	const struct spawn_command *c = spawn_commands;
 
@@ -455,10 +468,9 @@ take(struct broker_process *b, const struct spawn_packet *p, size_t len,
 	while (c->type != p->head.type)
 		if (++c == spawn_commands + nitems(spawn_commands))
 			return -EBADMSG;
-	if (!(c->when & b->state) || len != sizeof(p->head) + c->size ||
-	    nfds < c->fds || nfds > c->fds_max)
+	if (!(c->when & b->state) || len != sizeof(p->head) + c->size)
 		return -EBADMSG;
-	return c->take(b, p->payload, fds);
+	return c->take(b, p->payload);
 }
 
 static void
@@ -468,6 +480,10 @@ tell_failed(const struct spawn_head *head, ssize_t n, int err)
 		log_error(0,
 		    "the broker ended: its command %u was cut off before the "
 		    "answer",
+		    head->type);
+	else if (n < 0)
+		log_error(0,
+		    "impossible command from the broker: %u, with a descriptor",
 		    head->type);
 	else
 		log_error(0,
@@ -483,29 +499,21 @@ bool
 broker_commands_take(struct broker_process *b)
 {
 	struct spawn_packet packet;
-	const struct spawn_head *head = &packet.head;
 	ssize_t n = -EAGAIN;
 	int err;
 
 	for (int i = 0; i < COMMANDS_PER_WAKE && b->channel >= 0; i++) {
-		int fds[SEQPACKET_FDS_MAX] = { -1 };
-		size_t nfds;
-
 		packet.head = (struct spawn_head){ 0 };
-		n = seqpacket_recv(
-		    b->channel, &packet, sizeof(packet), fds, &nfds);
-		if (n <= 0)
+		n = disk_receive(b->channel, &packet, sizeof(packet));
+		if (n == 0 || (n < 0 && n != -EBADMSG))
 			break;
-		err = take(b, &packet, (size_t)n, fds, nfds);
+		err = n < 0 ? -EBADMSG : take(b, &packet, (size_t)n);
 		if (err < 0) {
-			tell_failed(head, n, err);
-			n = -EBADMSG;
+			tell_failed(&packet.head, n, err);
+			return false;
 		}
-		dispose(fds, nfds);
-		if (n < 0)
-			break;
 	}
-	if (n < 0 && n != -EAGAIN && n != -EBADMSG && n != -ECONNRESET)
+	if (n < 0 && n != -EAGAIN && n != -ECONNRESET)
 		log_error((int)n, "the broker's commands");
 	return n > 0 || n == -EAGAIN;
 }

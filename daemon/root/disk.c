@@ -1,135 +1,149 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Work on paths of the configuration, in a child with a deadline.
+ * Children for work that root's execd cannot wait for.
  */
 #include "disk.h"
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "base.h"
-#include "dispose.h"
+#include "place.h"
 #include "seqpacket.h"
 
-#define DISK_MS	  4000 /* all wait meanwhile; less than a broker waits */
-#define OWING_MAX 8
-
-/* Paths whose disk owes an answer. The child lives until it answers. */
-static struct owing {
-	int channel; /* 0: none */
+/* In memory that is shared with the children. */
+#define WORKS_MAX 32
+static struct work {
+	pid_t pid; /* 0: none */
+	bool done; /* the disk has answered; the child is about to end */
 	char path[CONTROL_PATH_MAX];
-} owing[OWING_MAX];
+} * works;
 
-struct answer {
-	int result;
-	struct control_found found;
-};
+/* They send no SIGCHLD at their end, and no other child is one of __WCLONE. */
+bool
+disk_is_busy(void)
+{
+	bool busy = false;
+
+	for (size_t i = 0; works != NULL && i < WORKS_MAX; i++) {
+		struct work *w = &works[i];
+
+		if (w->pid > 0 &&
+		    waitpid(w->pid, NULL, __WCLONE | WNOHANG) == w->pid)
+			w->pid = 0;
+		busy |= w->pid > 0;
+	}
+	return busy;
+}
 
 /* Returns a free place, or NULL if the path, or too many, are waited for. */
-static struct owing *
+static struct work *
 find_place(const char *path)
 {
-	struct owing *free_one = NULL;
+	struct work *free_one = NULL;
 
-	for (size_t i = 0; i < nitems(owing); i++) {
-		struct owing *o = &owing[i];
-		struct pollfd late = { .fd = o->channel, .events = POLLIN };
+	if (works == NULL) {
+		works = mmap(NULL, WORKS_MAX * sizeof(*works),
+		    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (works == MAP_FAILED)
+			log_fatal_errno(-errno, "memory for children");
+	}
+	disk_is_busy();
+	for (size_t i = 0; i < WORKS_MAX; i++) {
+		struct work *w = &works[i];
 
-		if (o->channel > 0 && poll(&late, 1, 0) > 0)
-			dispose((const int[]){ steal_fd(&o->channel) }, 1);
-		if (o->channel <= 0)
-			free_one = o;
-		else if (strcmp(o->path, path) == 0)
+		if (w->pid == 0)
+			free_one = w;
+		else if (!w->done && path[0] != '\0' &&
+			 strcmp(w->path, path) == 0)
 			return NULL;
 	}
 	return free_one;
 }
 
 static void __attribute__((noreturn))
-child(int channel, disk_work *work, const void *arg)
+child(struct work *w, int channel, int own, disk_work *work, const void *arg)
 {
-	struct answer a = { .result = 0 };
+	struct control_found found = { 0 };
+	int result;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(channel, 0) < 0)
 		_exit(1);
-	close_from(1);
-	a.result = work(arg, &a.found);
-	seqpacket_send(0, &a, sizeof(a), &a.result, a.result >= 0);
+	close_from(
+	    own < 0 || dup2(own, DISK_OWN) < 0 ? DISK_OWN : DISK_OWN + 1);
+	result = work(arg, &found);
+	if (result < 0 && result != PLACE_NONE)
+		found.error = (uint32_t)-result;
+	w->done = true;
+	seqpacket_send(0, &found, sizeof(found), &result, result >= 0);
 	_exit(0);
 }
 
-/* Returns its pid, with our end of its channel, or -errno. */
-static pid_t
-start(disk_work *work, const void *arg, int *own)
+int
+disk_do(const char *path, disk_work *work, const void *arg, int own)
 {
-	int pair[2], err = seqpacket_pair(pair);
-	pid_t pid = err < 0 ? err : dispose_fork(0);
+	struct work *w = find_place(path);
+	int pair[2], err = w == NULL ? -ETIMEDOUT : seqpacket_pair(pair);
+	pid_t pid;
 
-	if (pid == 0)
-		child(pair[1], work, arg);
 	if (err < 0)
 		return err;
+	snprintf(w->path, sizeof(w->path), "%s", path);
+	w->done = false;
+	pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	err = -errno;
+	if (pid == 0)
+		child(w, pair[1], own, work, arg);
 	close(pair[1]);
-	if (pid < 0)
+	if (pid < 0) {
 		close(pair[0]);
-	*own = pair[0];
-	return pid;
-}
-
-/* Returns -ETIMEDOUT if there is no answer yet. */
-static int
-hear(int channel, struct control_found *found)
-{
-	struct pollfd heard = { .fd = channel, .events = POLLIN };
-	int fds[SEQPACKET_FDS_MAX];
-	struct answer a;
-	size_t nfds;
-	ssize_t n;
-
-	poll(&heard, 1, DISK_MS);
-	n = seqpacket_recv(channel, &a, sizeof(a), fds, &nfds);
-	if (n == -EAGAIN)
-		return -ETIMEDOUT;
-	if (n != sizeof(a))
-		return -EIO; /* it died */
-	*found = a.found;
-	/* That means something else to who asked. */
-	return nfds == 1 ? fds[0] : a.result == -EBADMSG ? -EIO : a.result;
-}
-
-static int
-try(struct owing *o, const char *path, disk_work *work, const void *arg,
-    struct control_found *found)
-{
-	int own, result;
-	pid_t pid = start(work, arg, &own);
-
-	if (pid < 0)
-		return pid;
-	result = hear(own, found);
-	if (result != -ETIMEDOUT) {
-		dispose_end(pid);
-		close(own);
-		return result;
+		return err;
 	}
-	o->channel = own;
-	snprintf(o->path, sizeof(o->path), "%s", path);
-	return result;
+	w->pid = pid;
+	return pair[0];
 }
 
-int
-disk_do(const char *path, disk_work *work, const void *arg,
-    struct control_found *found)
+ssize_t
+disk_receive(int fd, void *p, size_t cap)
 {
-	struct owing *o = find_place(path);
-	int result = o == NULL ? -ETIMEDOUT : try(o, path, work, arg, found);
+	struct iovec iov = { p, cap };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT);
 
-	if (result == -ETIMEDOUT) {
-		log_error(0, "%s: its disk does not answer", path);
-		snprintf(
-		    found->why, sizeof(found->why), "its disk does not answer");
+	if (n >= 0 && m.msg_flags & MSG_CTRUNC)
+		return -EBADMSG;
+	if (n > 0)
+		n = recv(fd, p, cap, MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+/* The last who has the channel closes it, and that is this child. */
+static int
+hold(const void *arg, struct control_found *found)
+{
+	struct pollfd gone = { .fd = 0 };
+
+	while (poll(&gone, 1, -1) < 0)
+		continue;
+	return PLACE_NONE;
+}
+
+void
+disk_close(int channel)
+{
+	int fd = disk_do("", hold, NULL, channel);
+
+	if (fd < 0) {
+		log_error(fd, "a channel stays open: closing it could block");
+		return;
 	}
-	return result;
+	shutdown(channel, SHUT_RDWR);
+	close(channel);
+	close(fd);
 }

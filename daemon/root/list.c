@@ -4,6 +4,8 @@
  */
 #include "list.h"
 
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base.h"
@@ -22,21 +24,33 @@ listens_there(const struct list *l, const char *path)
 	return false;
 }
 
+/* Only the socket that has made the file listens. */
 static int
 remove_socket(const void *path, struct control_found *found)
 {
-	return unlink(path) < 0 ? -errno : PLACE_NONE;
+	int listens = 0;
+	socklen_t len = sizeof(listens);
+
+	if (getsockopt(DISK_OWN, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ==
+		0 &&
+	    listens)
+		unlink(path);
+	return PLACE_NONE;
 }
 
 static void
 hang_up(struct listed_place *p, const struct list *next)
 {
-	if (p->fd < 0)
+	int listening = steal_fd(&p->fd), fd = -1;
+
+	if (listening < 0)
 		return;
-	close(steal_fd(&p->fd));
 	if (p->what.path[0] != '\0' && !listens_there(next, p->what.path))
-		disk_do(p->what.path, remove_socket, p->what.path,
-		    &(struct control_found){ 0 });
+		fd = disk_do(
+		    p->what.path, remove_socket, p->what.path, listening);
+	close(listening);
+	if (fd >= 0)
+		close(fd);
 }
 
 void
@@ -64,6 +78,21 @@ list_free(struct list *l, const struct list *next)
 }
 
 /* --- for the next version ------------------------------------------------ */
+
+/* An older version kept the mode of a file beside its copy. */
+static void
+save_mode(struct saved *s, int copy)
+{
+	struct {
+		uint8_t none[196];
+		uint32_t uid, mode;
+	} found;
+
+	if (s->version >= 8)
+		return;
+	saved_bytes(s, &found, sizeof(found));
+	fchmod(copy, (found.mode & 0777) | (found.uid ? 0 : COPY_OF_ROOTS));
+}
 
 static void
 save_user(struct saved *s, struct spawn_user *o)
@@ -116,7 +145,7 @@ save_parts(struct saved *s, struct list *l)
 		struct listed_file *f = &l->files[i];
 
 		saved_fd(s, &f->fd);
-		saved_bytes(s, &f->found, sizeof(f->found));
+		save_mode(s, f->fd);
 		saved_text(s, f->path, sizeof(f->path));
 	}
 }
@@ -139,10 +168,10 @@ list_save(struct saved *s, struct list **l)
 
 /* A user is never root, and in single-user mode nobody else. */
 int
-list_add_user(struct list *l, const struct control_user *u, int fd)
+list_add_user(struct list *l, const struct spawn_user *o)
 {
+	const struct control_user *u = &o->who;
 	bool root = geteuid() == 0;
-	int err;
 
 	if (u->number != l->nusers || l->nusers == LIST_USERS_MAX)
 		return -EBADMSG;
@@ -150,30 +179,23 @@ list_add_user(struct list *l, const struct control_user *u, int fd)
 	    (!root && u->uid != geteuid()))
 		return -EPERM;
 	l->users = xreallocarray(l->users, l->nusers + 1, sizeof(*l->users));
-	err = spawn_user_read(&l->users[l->nusers], u, fd);
-	l->nusers += err == 0;
-	return err;
+	l->users[l->nusers++] = *o;
+	return 0;
 }
 
 int
-list_narrow_user(struct list *l, const struct control_user *u, int fd)
+list_narrow_user(struct list *l, const struct spawn_user *now)
 {
-	struct spawn_user now, *o;
-	int err;
+	struct spawn_user *o;
 
-	if (u->number >= l->nusers)
+	if (now->who.number >= l->nusers)
 		return -EBADMSG;
-	o = &l->users[u->number];
-	err = memcmp(&o->who, u, sizeof(*u)) == 0 ? spawn_user_read(&now, u, fd)
-						  : -EPERM;
-	if (err < 0)
-		return err;
-	if (!spawn_user_is_within(&now, o)) {
-		spawn_user_clear(&now);
+	o = &l->users[now->who.number];
+	if (memcmp(&o->who, &now->who, sizeof(o->who)) != 0 ||
+	    !spawn_user_is_within(now, o))
 		return -EPERM;
-	}
 	spawn_user_clear(o);
-	*o = now;
+	*o = *now;
 	return 0;
 }
 
@@ -194,43 +216,46 @@ find_place(const struct list *l, uint32_t number, enum control_place_kind kind)
 		   : NULL;
 }
 
+/* A child works there. */
 static int
-permit(const void *what, struct control_found *found)
-{
-	int err = place_permit(what);
-
-	return err < 0 ? err : PLACE_NONE;
-}
-
-/* Returns the socket that goes on, which is then the caller's, or -ENOENT, also
- * if the file of a unix socket was removed. */
-static int
-take_over(const struct list *old, const struct control_place *what,
+ask(const char *path, disk_work *work, const void *arg, int own,
     struct control_found *found)
 {
-	int fd, err = PLACE_NONE;
+	int fd = disk_do(path, work, arg, own);
 
-	if (old == NULL || what->kind != PLACE_LISTENER)
-		return -ENOENT;
-	for (size_t i = 0; i < old->nplaces; i++) {
-		const struct listed_place *p = &old->places[i];
-
-		if (p->fd < 0 || strcmp(p->what.name, what->name) != 0)
-			continue;
-		if (what->path[0] != '\0')
-			err = disk_do(what->path, permit, what, found);
-		if (err != PLACE_NONE)
-			return err;
-		fd = fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-		return fd < 0 ? -errno : fd;
-	}
-	return -ENOENT;
+	found->later = fd >= 0;
+	found->error = fd < 0 ? (uint32_t)-fd : 0;
+	return fd < 0 ? -1 : fd;
 }
 
-bool
-list_is_kept(const struct control_place *p)
+/* Returns a copy of the socket that goes on, or -1. */
+static int
+take_over(const struct list *old, const struct control_place *what)
 {
-	return p->kind == PLACE_LISTENER;
+	for (size_t i = old == NULL ? 0 : old->nplaces; i-- > 0;) {
+		const struct listed_place *p = &old->places[i];
+
+		if (p->fd >= 0 && strcmp(p->what.name, what->name) == 0)
+			return fcntl(p->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	}
+	return -1;
+}
+
+static int
+go_on_listening(const void *arg, struct control_found *found)
+{
+	const struct control_place *what = arg;
+	int err = what->path[0] != '\0' ? place_permit(what) : 0;
+
+	return err < 0 ? err : DISK_OWN;
+}
+
+static int
+listen_there(const void *what, struct control_found *found)
+{
+	int err = place_bind(DISK_OWN, what);
+
+	return err < 0 ? err : DISK_OWN;
 }
 
 static int
@@ -245,46 +270,45 @@ check_place(const void *what, struct control_found *found)
 	return place_open(what, true, found->why, sizeof(found->why));
 }
 
+static int
+add_listener(
+    struct listed_place *p, const struct list *old, struct control_found *found)
+{
+	int before = p->what.anew ? -1 : take_over(old, &p->what);
+
+	p->fd = before >= 0 ? before : place_socket(&p->what);
+	return ask(p->what.path, before >= 0 ? go_on_listening : listen_there,
+	    &p->what, p->fd, found);
+}
+
 int
 list_add_place(struct list *l, const struct control_place *what,
     const struct list *old, bool check, struct control_found *found)
 {
-	int fd;
+	struct listed_place *p;
 
 	if (what->number != l->nplaces || what->kind >= PLACE_KINDS ||
 	    l->nplaces == LIST_PLACES_MAX)
 		return -EBADMSG;
-	fd = take_over(old, what, found);
-	if (fd == -ENOENT)
-		fd = disk_do(
-		    what->path, check ? check_place : open_place, what, found);
-	if (fd < 0 && fd != PLACE_NONE)
-		found->error = (uint32_t)-fd;
-	if (fd == PLACE_NONE)
-		fd = -1;
-	if (found->error != 0) {
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
 	l->places =
 	    xreallocarray(l->places, l->nplaces + 1, sizeof(*l->places));
-	l->places[l->nplaces++] =
-	    (struct listed_place){ list_is_kept(what) ? fd : -1, *what };
-	return fd;
+	p = &l->places[l->nplaces++];
+	*p = (struct listed_place){ -1, *what };
+	return what->kind == PLACE_LISTENER && !check
+		   ? add_listener(p, old, found)
+		   : ask(what->path, check ? check_place : open_place, what, -1,
+			 found);
 }
 
 int
-list_open(const struct list *l, uint32_t number)
+list_open(const struct list *l, uint32_t number, struct control_found *found)
 {
 	const struct listed_place *p = find_place(l, number, PLACE_AUDIT_FILE);
-	struct control_found found;
 
 	if (p == NULL)
 		p = find_place(l, number, PLACE_AUDIT_SOCKET);
-	if (p == NULL)
-		return -EBADMSG;
-	return disk_do(p->what.path, open_place, &p->what, &found);
+	return p == NULL ? -EBADMSG
+			 : ask(p->what.path, open_place, &p->what, -1, found);
 }
 
 /* The name becomes a name in a directory. */
@@ -319,15 +343,15 @@ make_record(const void *arg, struct control_found *found)
 }
 
 int
-list_record(const struct list *l, uint32_t number, const char *name)
+list_record(const struct list *l, uint32_t number, const char *name,
+    struct control_found *found)
 {
 	const struct listed_place *p = find_place(l, number, PLACE_RECORDINGS);
-	struct control_found found;
 
 	if (p == NULL || !is_file_name(name))
 		return -EBADMSG;
-	return disk_do(p->what.path, make_record,
-	    &(struct record){ p->what.path, name }, &found);
+	return ask(p->what.path, make_record,
+	    &(struct record){ p->what.path, name }, -1, found);
 }
 
 int
@@ -347,28 +371,29 @@ const struct listed_file *
 list_find_file(const struct list *l, const char *path)
 {
 	for (size_t i = 0; l != NULL && i < l->nfiles; i++)
-		if (strcmp(l->files[i].path, path) == 0)
+		if (strcmp(l->files[i].path, path) == 0 &&
+		    fcntl(l->files[i].fd, F_GET_SEALS) & F_SEAL_WRITE)
 			return &l->files[i];
 	return NULL;
 }
 
-/* Copies from the disk. */
+/* Copies from the disk. A copy that is not sealed is not whole. */
 static int
 copy_file(const void *path, struct control_found *found)
 {
 	struct stat st;
-	_cleanup_close_ int fd =
-	    trusted_open(path, &st, found->why, sizeof(found->why));
-	int copy;
+	int fd = trusted_open(path, &st, found->why, sizeof(found->why));
+	int err = fd;
 
-	if (fd < 0)
-		return fd;
-	found->uid = st.st_uid;
-	found->mode = st.st_mode & 07777;
-	copy = trusted_copy(fd, LIST_FILE_BYTES);
-	if (copy < 0)
-		snprintf(found->why, sizeof(found->why), "%s", strerror(-copy));
-	return copy;
+	if (fd >= 0 &&
+	    fchmod(DISK_OWN,
+		(st.st_mode & 0777) | (st.st_uid ? 0 : COPY_OF_ROOTS)) < 0)
+		err = -errno;
+	else if (fd >= 0)
+		err = trusted_copy(fd, DISK_OWN, LIST_FILE_BYTES);
+	if (fd >= 0 && err < 0)
+		snprintf(found->why, sizeof(found->why), "%s", strerror(-err));
+	return err < 0 ? err : DISK_OWN;
 }
 
 int
@@ -377,23 +402,20 @@ list_add_file(struct list *l, const char *path, const struct list *old,
 {
 	const struct listed_file *before = list_find_file(old, path);
 	struct listed_file *f;
-	int fd;
 
 	if (path[0] != '/' || l->nfiles == LIST_FILES_MAX)
 		return -EBADMSG;
-	if (before != NULL) {
-		*found = before->found;
-		fd = fcntl(before->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	} else {
-		fd = disk_do(path, copy_file, path, found);
-	}
-	if (fd < 0) {
-		found->error = (uint32_t)(before != NULL ? errno : -fd);
+	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
+	f = &l->files[l->nfiles];
+	snprintf(f->path, sizeof(f->path), "%s", path);
+	f->fd = before != NULL
+		    ? fcntl(before->fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1)
+		    : memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (f->fd < 0) {
+		found->error = (uint32_t)errno;
 		return -1;
 	}
-	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
-	f = &l->files[l->nfiles++];
-	*f = (struct listed_file){ fd, *found, "" };
-	snprintf(f->path, sizeof(f->path), "%s", path);
-	return fd;
+	l->nfiles++;
+	return before != NULL ? f->fd
+			      : ask(path, copy_file, path, f->fd, found);
 }

@@ -24,8 +24,7 @@ struct listed_place {
 };
 
 struct listed_file {
-	int fd; /* a sealed copy */
-	struct control_found found;
+	int fd; /* the copy, sealed when it is whole */
 	char path[CONTROL_PATH_MAX];
 };
 
@@ -44,28 +43,29 @@ void list_hang_up(struct list *l);
  * listens and `next` does not. l and next may be NULL. */
 void list_free(struct list *l, const struct list *next);
 
-/* Adds a user. Returns 0, or -errno if the list is impossible. */
-int list_add_user(struct list *l, const struct control_user *u, int fd);
+/* Adds a user, whose memory is then the list's. Returns 0, or -errno if the
+ * list is impossible. */
+int list_add_user(struct list *l, const struct spawn_user *u);
 
-/* The user has fewer groups. Returns 0, or -errno if anything else would
- * change. */
-int list_narrow_user(struct list *l, const struct control_user *u, int fd);
+/* The user has fewer groups. Returns 0 as above, or -errno if anything else
+ * would change. */
+int list_narrow_user(struct list *l, const struct spawn_user *u);
+
+/*
+ * The functions below return a descriptor that stays the list's; or with
+ * found->later the channel of a child (disk.h), which is the caller's; or -1,
+ * with found->error if something failed; or -EBADMSG if what is asked is
+ * impossible.
+ */
 
 /* Adds a place. A listener is bound, or gets the socket that `old` has
  * (NULL: none). For other places it is checked whether they can be
- * written to. With `check`, nothing is made. Returns a descriptor, -1
- * if there is none, or -1 with found->error. The descriptor of a
- * listener stays the list's, any other is the caller's
- * (list_is_kept()). Returns -EBADMSG if the list is impossible. */
+ * written to. With `check`, nothing is made. */
 int list_add_place(struct list *l, const struct control_place *p,
     const struct list *old, bool check, struct control_found *found);
 
-/* Tells whether a descriptor of list_add_place() stays the list's. */
-bool list_is_kept(const struct control_place *p);
-
 /* Adds a copy of the file. The copy is that of `old`, if `old` has one, or made
- * from the disk. Returns its descriptor, which stays the list's, or -1 with
- * found->error, or -EBADMSG as above. */
+ * from the disk. */
 int list_add_file(struct list *l, const char *path, const struct list *old,
     struct control_found *found);
 
@@ -77,10 +77,11 @@ const struct listed_file *list_find_file(
 const struct spawn_user *list_user(const struct list *l, uint32_t number);
 
 /* list_open() opens the file or socket of records again. list_record() makes a
- * new file in a directory. Both return a descriptor, the caller's, or -errno;
- * -EBADMSG if the number is wrong. */
-int list_open(const struct list *l, uint32_t number);
-int list_record(const struct list *l, uint32_t number, const char *name);
+ * new file in a directory. */
+int list_open(
+    const struct list *l, uint32_t number, struct control_found *found);
+int list_record(const struct list *l, uint32_t number, const char *name,
+    struct control_found *found);
 
 struct saved; /* saved.h */
 void list_save(struct saved *s, struct list **l);

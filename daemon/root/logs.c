@@ -8,6 +8,10 @@
  */
 #include "base.h"
 #include "root.h"
+
+#include <sys/socket.h>
+
+#include "disk.h"
 #include "saved.h"
 
 /* After so many bytes a log rests, so that a session's does not fill the disk.
@@ -38,7 +42,15 @@ add(int fd, pid_t pid)
 static void
 drop(size_t i)
 {
-	close(logs[i].fd);
+	int fd = logs[i].fd;
+	char byte;
+
+	/* Nothing more can come, but a descriptor may wait. */
+	shutdown(fd, SHUT_RDWR);
+	if (disk_receive(fd, &byte, 1) == 0)
+		close(fd);
+	else
+		disk_close(fd);
 	logs[i] = logs[--nlogs];
 }
 
@@ -79,6 +91,17 @@ pass_on(struct child_log *l, const char *text, size_t len)
 	}
 }
 
+static ssize_t
+receive(int fd, char text[MESSAGE_MAX])
+{
+	ssize_t n = disk_receive(fd, text, MESSAGE_MAX);
+
+	/* An older version had a pipe. */
+	if (n == -ENOTSOCK && (n = read(fd, text, MESSAGE_MAX)) < 0)
+		n = -errno;
+	return n;
+}
+
 /* What cannot be written now stays with the programs, which count what they
  * lose, unless it is the last. Returns false if nothing comes any more. */
 static bool
@@ -88,8 +111,7 @@ hear(struct child_log *l, bool last)
 	size_t most = strstr(l->name, "[session ") ? SESSION_BYTES : BYTES;
 	ssize_t n = 1;
 
-	while ((last || log_flush()) &&
-	       (n = read(l->fd, text, sizeof(text))) > 0) {
+	while ((last || log_flush()) && (n = receive(l->fd, text)) > 0) {
 		pass_on(l, text, (size_t)n);
 		if (n == sizeof(text))
 			log_warn(0, "%sa longer message was cut", l->name);
@@ -101,7 +123,10 @@ hear(struct child_log *l, bool last)
 		    "%stoo many lines: later ones wait, or are lost", l->name);
 		break;
 	}
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	if (n == -EBADMSG)
+		log_warn(
+		    0, "%sno more is read: it sent a descriptor", l->name);
+	return n > 0 || n == -EAGAIN;
 }
 
 int

@@ -13,7 +13,7 @@
 #include "base.h"
 #include "children.h"
 #include "descriptors.h"
-#include "dispose.h"
+#include "disk.h"
 #include "drop.h"
 #include "programs.h"
 #include "root.h"
@@ -27,7 +27,7 @@
 
 struct root root = { .programs = PROGRAMS_NONE,
 	.listener = -1,
-	.told = -1,
+	.kept = -1,
 	.serving = BROKER_NONE,
 	.next = BROKER_NONE,
 	.exit_code = -1,
@@ -199,7 +199,7 @@ serve(int signals)
 		hear(&root.next);
 		if (ready[2].revents != 0)
 			broker_accept();
-		dispose_reap(); /* no signal comes of their end */
+		disk_is_busy(); /* no signal comes of their end */
 	}
 }
 
@@ -222,7 +222,7 @@ end(void)
 	list_free(root.next.list, NULL);
 	runners_clear();
 	until = now_ms() + LAST_WORDS_MS;
-	while (end_orphans() > 0 && now_ms() < until)
+	while ((end_orphans() > 0 || disk_is_busy()) && now_ms() < until)
 		nanosleep(&pause, NULL);
 	if (root.begun)
 		session_cgroup_clear();
@@ -297,6 +297,8 @@ begin(int *signals, bool resumed)
 		children_each(remember_older, &n);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return -errno;
+	if (root.kept < 0)
+		kept_make();
 	*signals = watch_signals();
 	if (*signals < 0)
 		return -errno;
@@ -341,7 +343,6 @@ main(int argc, char **argv)
 	log_name_by_journal();
 	root.argv = argv;
 	root.is_root = geteuid() == 0;
-	seqpacket_set_drop(dispose);
 	programs_self(); /* before it may be renamed */
 	if (argc == 2 && strcmp(argv[1], REEXEC_CHECK) == 0)
 		return reexec_check();

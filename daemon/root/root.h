@@ -29,16 +29,17 @@ enum broker_stage {
 };
 
 struct broker_process {
-	pid_t pid;	   /* 0: none, or a broker of another unit, */
-	int pidfd;	   /* which this names; -1: there is none */
-	int channel;	   /* its commands; -1: there is no channel */
-	int events;	   /* events for it, or -1 */
-	unsigned state;	   /* enum broker_stage */
-	uint32_t spoken;   /* the SPAWN_VERSION that it speaks */
-	uint32_t flags;	   /* enum begin_flag */
-	bool reload;	   /* another broker serves meanwhile */
-	int text;	   /* where the result of the reload is told, or -1 */
-	struct list *list; /* the list that it makes */
+	pid_t pid;		/* 0: none, or a broker of another unit, */
+	int pidfd;		/* which this names; -1: there is none */
+	int channel;		/* its commands; -1: there is no channel */
+	int events;		/* events for it, or -1 */
+	unsigned state;		/* enum broker_stage */
+	uint32_t spoken;	/* the SPAWN_VERSION that it speaks */
+	uint32_t flags;		/* enum begin_flag */
+	bool reload;		/* another broker serves meanwhile, */
+	bool asked;		/* and has asked for it */
+	struct list *list;	/* the list that it makes */
+	struct spawn_user user; /* of which it says something */
 	/* of its version, until it serves; none: root.programs. Then those
 	 * that served before, until it is ready */
 	struct programs programs;
@@ -50,7 +51,7 @@ struct broker_process {
 #define BROKER_NONE                                                            \
 	{                                                                      \
 		.programs = PROGRAMS_NONE, .pidfd = -1, .channel = -1,         \
-		.events = -1, .text = -1                                       \
+		.events = -1                                                   \
 	}
 
 struct root {
@@ -58,10 +59,11 @@ struct root {
 	/* What the serving broker starts, and its own program: the next broker,
 	 * too, if the installed one cannot be used. */
 	struct programs programs;
-	bool previous; /* those are next: the installed one did not serve */
-	char **argv;   /* passed on to the broker unchanged */
-	int listener;  /* where brokers of another unit connect */
-	int told;      /* where the next one tells what its reload did, or -1 */
+	bool previous;	  /* those are next: the installed one did not serve */
+	char **argv;	  /* passed on to the broker unchanged */
+	int listener;	  /* where brokers of another unit connect */
+	int kept;	  /* what brokers leave for the next one; -1: nothing */
+	bool asked;	  /* for a reload, by the broker that serves */
 	int64_t alone_ms; /* since when there is none of them; 0: there is */
 	struct broker_process serving, next; /* `next` hears no clients */
 	struct list *list;		     /* the current one, or NULL */
@@ -69,7 +71,8 @@ struct root {
 	bool served;			     /* and one has served */
 	bool replaceable; /* another broker could take over */
 	int stop_signal;  /* with which the broker was told to end everything */
-	bool ending;	  /* SIGTERM came once, for each broker from then on */
+	bool ending;	  /* SIGTERM came once, for each broker from then on, */
+	bool ending_kept; /* and they know it without being told */
 	bool stopping;	  /* everything ends, */
 	int exit_code;	  /* with this code */
 	bool reload; /* another broker is wanted after the one on its way */
@@ -151,10 +154,8 @@ void runners_save(struct saved *s);
 /* Starts a broker, which at first concerns nobody else. Returns 0 or -errno. */
 int broker_start(void);
 
-/* The serving broker or SIGHUP wants the configuration to be read again. *text
- * is where the result is told, or -1; it becomes -1 if somebody is to be
- * told. */
-void broker_reload(int *text);
+/* The serving broker or SIGHUP wants the configuration to be read again. */
+void broker_reload(void);
 
 /* A broker of another unit has connected. */
 void broker_accept(void);
@@ -185,14 +186,9 @@ int broker_program(
 /* Returns the first of our brokers that still exists, or 0. */
 pid_t broker_any(void);
 
-/* Keeps fd for the next broker under that number, which is less than
- * STORED_MAX; -1 forgets it. */
-void store_keep(uint32_t number, int fd);
-
-/* Returns the descriptor of that number, which stays the store's, or -1. */
-int store_find(uint32_t number);
-
-void store_save(struct saved *s);
+/* Makes the file in which brokers leave what the next one needs. */
+void kept_make(void);
+void kept_save(struct saved *s);
 
 /* --- broker_child.c ----------------------------------------------------- */
 
@@ -219,10 +215,11 @@ void broker_child_become(void);
 pid_t spawn_runner(const struct spawn_user *o, uint64_t group,
     const char *session_id, int control_fd, const struct cgroup *cgroup);
 
-/* Starts another program, with its channel. `o` is the user of the list that it
- * is there for, or NULL. Returns its pid or -errno. */
+/* Starts another program. `o` is the user of the list that it is there for, or
+ * NULL. Returns its pid, and in *own the other end of its channel, the
+ * caller's, or -errno. */
 pid_t spawn_program(
-    enum control_program_kind kind, const struct spawn_user *o, int control_fd);
+    enum control_program_kind kind, const struct spawn_user *o, int *own);
 
 /* Checks whether this host can give a session its namespaces. Returns 0, or
  * -errno with the step that failed. */

@@ -222,19 +222,27 @@ program_child(enum control_program_kind kind, const struct spawn_user *o,
 
 pid_t
 spawn_program(
-    enum control_program_kind kind, const struct spawn_user *o, int control_fd)
+    enum control_program_kind kind, const struct spawn_user *o, int *own)
 {
-	int log[2], err = seqpacket_pair(log);
+	int log[2], pair[2], err = seqpacket_pair(pair);
 	pid_t pid;
 
 	if (err < 0)
 		return err;
-	pid = fork();
+	err = seqpacket_pair(log);
+	pid = err < 0 ? err : fork();
 	if (pid == 0)
-		program_child(kind, o, log[1], control_fd);
-	err = -errno;
-	logs_keep(log, pid, programs[kind].name, NULL);
-	return pid < 0 ? err : pid;
+		program_child(kind, o, log[1], pair[1]);
+	if (pid < 0 && err == 0)
+		pid = -errno;
+	if (err == 0)
+		logs_keep(log, pid, programs[kind].name, NULL);
+	close(pair[1]);
+	if (pid < 0)
+		close(pair[0]);
+	else
+		*own = pair[0];
+	return pid;
 }
 
 int

@@ -35,7 +35,7 @@ log_save(struct saved *s)
 static void (*const modules[])(struct saved *s) = {
 	root_save,
 	runners_save,
-	store_save,
+	kept_save,
 	session_cgroup_save,
 	log_save,
 };

@@ -102,6 +102,12 @@ session_cgroup_controllers(void)
 	return claim.controllers;
 }
 
+size_t
+session_cgroup_put(uint8_t *hierarchies, int dirs[CGROUP_HIERARCHIES])
+{
+	return cgroup_put(&all, hierarchies, dirs);
+}
+
 /* The controllers without which the limits cannot be enforced. */
 static unsigned
 needed_by(const struct control_user *s)

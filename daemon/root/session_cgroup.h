@@ -18,6 +18,9 @@ void session_cgroup_init(void);
  * cgroup_controller. */
 unsigned session_cgroup_controllers(void);
 
+/* As cgroup_put(), for the group of all sessions. */
+size_t session_cgroup_put(uint8_t *hierarchies, int dirs[CGROUP_HIERARCHIES]);
+
 /* Removes what session_cgroup_init() made. */
 void session_cgroup_clear(void);
 

@@ -81,24 +81,39 @@ bind_address(int fd, const struct sockaddr_in6 *a, bool ipv6_only)
 		   : 0;
 }
 
-static int
-open_listener(const struct control_place *p)
+int
+place_socket(const struct control_place *p)
 {
-	bool path = p->path[0] != '\0';
+	sa_family_t family;
+	int fd;
+
+	memcpy(&family, p->address, sizeof(family));
+	if (p->path[0] != '\0')
+		family = AF_UNIX;
+	else if (family != AF_INET && family != AF_INET6)
+		return -EINVAL;
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int
+place_bind(int fd, const struct control_place *p)
+{
 	struct sockaddr_in6 a;
-	_cleanup_close_ int fd = -1;
 	int err;
 
 	memcpy(&a, p->address, sizeof(a));
-	if (!path && a.sin6_family != AF_INET && a.sin6_family != AF_INET6)
-		return -EINVAL;
-	fd = socket(path ? AF_UNIX : a.sin6_family,
-	    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	err = path ? bind_path(fd, p) : bind_address(fd, &a, p->ipv6_only);
-	if (err == 0 && listen(fd, LISTEN_BACKLOG) < 0)
-		err = -errno;
+	err = p->path[0] != '\0' ? bind_path(fd, p)
+				 : bind_address(fd, &a, p->ipv6_only);
+	return err == 0 && listen(fd, LISTEN_BACKLOG) < 0 ? -errno : err;
+}
+
+static int
+open_listener(const struct control_place *p)
+{
+	_cleanup_close_ int fd = place_socket(p);
+	int err = fd < 0 ? fd : place_bind(fd, p);
+
 	return err < 0 ? err : steal_fd(&fd);
 }
 

@@ -18,6 +18,11 @@
 int place_open(
     const struct control_place *p, bool check, char *why, size_t len);
 
+/* The same in two steps: makes a socket for a listener, the caller's, and binds
+ * it. Both return -errno on failure. */
+int place_socket(const struct control_place *p);
+int place_bind(int fd, const struct control_place *p);
+
 /* Sets who may connect to the listener's path. Returns 0 or -errno. */
 int place_permit(const struct control_place *p);
 

@@ -4,8 +4,6 @@
  */
 #include "spawn_user.h"
 
-#include <sys/stat.h>
-
 #include "base.h"
 
 bool
@@ -15,26 +13,6 @@ spawn_user_is_list(const uint32_t *list, size_t size)
 	       size >= sizeof(*list) * (list[0] + 1) &&
 	       (size == sizeof(*list) * (list[0] + 1) ||
 		   ((const char *)list)[size - 1] == '\0');
-}
-
-int
-spawn_user_read(struct spawn_user *o, const struct control_user *who, int list)
-{
-	int seals = fcntl(list, F_GET_SEALS);
-	struct stat st;
-
-	/* A file that can change could say something else afterwards. Only a
-	 * file in memory has seals, and reading it does not wait. */
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(list, &st) < 0 ||
-	    st.st_size <= 0 || st.st_size > SPAWN_USER_LIST_MAX)
-		return -EBADMSG;
-	*o = (struct spawn_user){ .who = *who, .size = (size_t)st.st_size };
-	o->list = xmalloc(o->size);
-	if (pread(list, o->list, o->size, 0) == (ssize_t)o->size &&
-	    spawn_user_is_list(o->list, o->size))
-		return 0;
-	spawn_user_clear(o);
-	return -EBADMSG;
 }
 
 char **
@@ -81,5 +59,5 @@ void
 spawn_user_clear(struct spawn_user *o)
 {
 	free(o->list);
-	o->list = NULL;
+	*o = (struct spawn_user){ .list = NULL };
 }

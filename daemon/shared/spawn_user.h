@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A user as the broker describes him to root: control_user, and a list of
- * everything that has no fixed length. The list is a file in memory: u32 count,
- * as many u32 group ids, then the environment, each variable with its NUL. Root
- * keeps it as it is.
+ * everything that has no fixed length. The list is a u32 count, as many u32
+ * group ids, then the environment, each variable with its NUL. Root keeps it as
+ * it is.
  */
 #ifndef SPAWN_USER_H
 #define SPAWN_USER_H
@@ -23,10 +23,6 @@ struct spawn_user {
 	size_t size; /* in bytes */
 };
 
-/* Reads the list, which stays the caller's. Returns 0, or -EBADMSG, and then
- * there is nothing to clear. */
-int spawn_user_read(
-    struct spawn_user *o, const struct control_user *who, int list);
 void spawn_user_clear(struct spawn_user *o);
 
 /* Tells whether these bytes are such a list. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "trusted.h"
 
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 
 #include "base.h"
@@ -76,21 +75,17 @@ trusted_directory(const char *path, char *why, size_t len)
 }
 
 int
-trusted_copy(int fd, size_t limit)
+trusted_copy(int fd, int copy, size_t limit)
 {
-	_cleanup_close_ int copy =
-	    memfd_create("execd file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	ssize_t n = 1;
 
-	if (copy < 0)
-		return -errno;
 	while (limit > 0 && n > 0) {
 		n = sendfile(copy, fd, NULL, limit);
 		limit -= n > 0 ? (size_t)n : 0;
 	}
-	if (n < 0 ||
-	    fcntl(copy, F_ADD_SEALS,
-		F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return -errno;
-	return steal_fd(&copy);
+	return n < 0 || fcntl(copy, F_ADD_SEALS,
+			    F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
+				F_SEAL_WRITE) < 0
+		   ? -errno
+		   : 0;
 }

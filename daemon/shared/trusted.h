@@ -24,9 +24,9 @@ int trusted_directory(const char *path, char *why, size_t len);
  * -errno as trusted_open() does. */
 int trusted_record(int fd, char *why, size_t len);
 
-/* Copies at most so many bytes of the file to memory that nobody can change any
- * more. Does not look at the bytes. Returns a descriptor, the caller's, or
+/* Copies at most so many bytes of the file to `copy`, a file in memory that
+ * nobody can change afterwards. Does not look at the bytes. Returns 0 or
  * -errno. */
-int trusted_copy(int fd, size_t limit);
+int trusted_copy(int fd, int copy, size_t limit);
 
 #endif

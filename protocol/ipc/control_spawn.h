@@ -7,7 +7,8 @@
  * A message is a spawn_head and the struct named beside its type, byte for
  * byte: root has nothing to decode. The compiler refuses a struct with padding,
  * so no message carries bytes that nobody has written. A message of another
- * length than its struct's is impossible. So is a text without its NUL.
+ * length than its struct's is impossible. So is a text without its NUL, and a
+ * message to root that brings a descriptor: root makes what both need.
  */
 #ifndef CONTROL_SPAWN_H
 #define CONTROL_SPAWN_H
@@ -18,20 +19,26 @@
 
 enum spawn_type {
 	/* broker -> root, commands and their answers: first the list */
-	SPAWN_BEGIN = 70,   /* control_begin + fd for events; once */
-	SPAWN_READY = 71,   /* control_spawn_ready */
-	SPAWN_FILE = 94,    /* control_trusted */
-	SPAWN_FOUND = 95,   /* control_found (+ fd) */
-	SPAWN_PLACE = 96,   /* control_place; answered by FOUND */
-	SPAWN_USER = 98,    /* control_user + fd: groups and environment; of
-			     * a serving broker: the same with fewer groups */
-	SPAWN_SEAL = 100,   /* control_seal; the list is whole */
-	SPAWN_SEALED = 101, /* nothing */
+	SPAWN_BEGIN = 70, /* control_begin; once */
+	SPAWN_READY = 71, /* control_spawn_ready + fds: of events, of
+			   * execd-http, of spawn_kept, `cgroups` */
+	SPAWN_FILE = 94,  /* control_trusted */
+	SPAWN_FOUND = 95, /* control_found (+ fd); `later`: + fd, on which
+			   * control_found (+ fd) comes */
+	SPAWN_PLACE = 96, /* control_place; answered by FOUND */
+	SPAWN_LIST = 97,  /* control_user_list: of the next user, a piece of its
+			   * groups and environment */
+	SPAWN_USER = 98,  /* control_user; of a serving broker: the same with
+			   * fewer groups */
+	SPAWN_SEAL = 100, /* control_seal; the list is whole */
+	SPAWN_SEALED = 101,   /* nothing */
+	SPAWN_RELOADED = 113, /* control_reloaded: passed on to the broker that
+			       * asked for the reload, as an event */
 	/* then numbers of the list */
 	SPAWN_START = 72,    /* control_start */
 	SPAWN_STARTED = 73,  /* control_runner_started; of a runner + fds: our
 			      * end of its control channel, `cgroups` */
-	SPAWN_PROGRAM = 102, /* control_program + fd, its channel: STARTED */
+	SPAWN_PROGRAM = 102, /* control_program: STARTED + fd, its channel */
 	SPAWN_OPEN = 104,    /* control_number, of a place: FOUND */
 	SPAWN_CLOSE = 106,   /* control_number, of a listener */
 	SPAWN_RECORD = 108,  /* control_record: FOUND */
@@ -39,12 +46,9 @@ enum spawn_type {
 	SPAWN_END = 80,	     /* control_pid: it was heard, its pid is free */
 	SPAWN_NEXT = 82,     /* control_next */
 	SPAWN_KEPT = 83,     /* control_kept (+ fd: our end of its control) */
-	SPAWN_STORE = 84,    /* control_number, enum spawn_stored, + fd;
-			      * without one: forget it */
-	SPAWN_TAKE = 86,     /* control_number, likewise */
-	SPAWN_STORED = 87,   /* nothing (+ fd) */
+	SPAWN_ENDING = 84,   /* nothing: SIGTERM came, and spawn_kept says so */
 	SPAWN_SERVING = 88,  /* control_serving; once */
-	SPAWN_RELOAD = 110,  /* nothing (+ fd: told what comes of it) */
+	SPAWN_RELOAD = 110,  /* nothing; RELOADED tells what comes of it */
 	SPAWN_STOP = 90,     /* control_stop: everything ends with this code */
 	SPAWN_ALIVE = 92,    /* nothing; once for each PING */
 
@@ -100,8 +104,16 @@ struct control_spawn_ready {
 	uint8_t is_root;      /* else an ordinary user's */
 	uint8_t served;	      /* a broker before this one has served */
 	uint8_t reload;	      /* and does, until this one's list is whole */
-	uint8_t none;
-	uint32_t pid; /* of root's execd */
+	uint8_t cgroups;      /* as in STARTED, of the group of all sessions */
+	uint32_t pid;	      /* of root's execd */
+};
+
+/* What a broker leaves for the next one, in a file of root's making that root
+ * does not read. */
+struct spawn_kept {
+	char drained[64];    /* by whom and since when; "": nobody */
+	int64_t until_ms[2]; /* a drain for SIGTERM: notice, end; 0: none */
+	uint64_t lost_lines; /* of the log */
 };
 
 struct control_trusted {
@@ -109,10 +121,13 @@ struct control_trusted {
 	char path[CONTROL_PATH_MAX];
 };
 
+/* The copy of a file has its mode, and this bit if the file is root's. */
+#define COPY_OF_ROOTS S_ISVTX
+
 struct control_found {
 	uint32_t error; /* an errno, or 0 */
 	char why[CONTROL_WHY_MAX];
-	uint32_t uid, mode; /* of a file */
+	uint32_t later; /* a child of root's works on it, and answers */
 };
 
 enum control_place_kind {
@@ -134,12 +149,19 @@ struct control_place {
 	uint8_t address[CONTROL_ADDRESS_BYTES]; /* sockaddr; of a path: none */
 	char path[CONTROL_PATH_MAX];
 	uint8_t ipv6_only; /* [::] leaves IPv4 to others */
-	uint8_t none[2];
+	uint8_t anew;	   /* its file was removed: it does not go on */
+	uint8_t none;
 	uint32_t mode, gid; /* of a listener's path */
 };
 
-/* Whom a runner becomes. What has no fixed length is in the list that comes
- * along (daemon/shared/spawn_user.h). */
+/* What has no fixed length of a user is a list (daemon/shared/spawn_user.h),
+ * which comes before it in pieces. */
+struct control_user_list {
+	uint32_t len;
+	uint8_t bytes[1020];
+};
+
+/* Whom a runner becomes. */
 struct control_user {
 	uint32_t number;		 /* of users, from 0 */
 	char name[CONTROL_IDENTITY_MAX]; /* of the identity, for the log */
@@ -175,8 +197,8 @@ struct spawn_opened {
 	uint32_t none;
 };
 
-/* What execd-broker --account finds out about a user. The groups are a list as
- * of SPAWN_USER, without an environment. */
+/* What execd-broker --account finds out about a user. The groups are such a
+ * list without an environment, in a file in memory. */
 struct spawn_account {
 	struct spawn_head head; /* SPAWN_ACCOUNT */
 	uint32_t state;		/* enum account_state */
@@ -247,15 +269,10 @@ struct control_kept {
 	char name[CONTROL_IDENTITY_MAX];
 };
 
-/* Descriptors that root keeps for the next broker. */
-enum spawn_stored {
-	STORED_DRAINED,
-	STORED_LOST_LINES,
-	STORED_GROUPS, /* one for each hierarchy, of which there are 4 */
-	/* what became of SIGTERM: root tells the signal to a broker only if
-	 * there is none */
-	STORED_ENDING = STORED_GROUPS + 4,
-	STORED_MAX
+/* What a reload came to. */
+struct control_reloaded {
+	uint32_t code; /* enum exit_code */
+	char text[8180];
 };
 
 struct control_serving {

@@ -48,11 +48,10 @@ main(void)
 		struct control_begin begin;
 	} begin = { { SPAWN_BEGIN, SPAWN_VERSION + !SEALS }, { 0 } };
 	const char *channel = getenv(SPAWN_CHANNEL_VARIABLE);
-	int pair[2];
 
-	if (channel == NULL || seqpacket_pair(pair) < 0 ||
+	if (channel == NULL ||
 	    seqpacket_send(atoi(channel), &begin,
-		sizeof(begin.head) + sizeof(begin.begin), &pair[1], 1) < 0)
+		sizeof(begin.head) + sizeof(begin.begin), NULL, 0) < 0)
 		return 1;
 	if (SEALS)
 		return seal(atoi(channel));

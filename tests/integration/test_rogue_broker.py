@@ -6,32 +6,33 @@ import errno
 import os
 import pathlib
 import re
+import socket
 import sys
 
 import pytest
 from conftest import children_named, more_rounds, poll
-from test_sessions_unit import (BEGIN, END, FILE, KILL, LIST, OTHER, PLACE, PROGRAM, SEAL, START, USER, Rogue, field, file, listed,
-                                memfd, place, program, said, seal, sessions, start, stored, u32)
+from test_hangs import lingering
+from test_sessions_unit import (BEGIN, END, FILE, KILL, LIST, NEXT, OTHER, PIECE, PLACE, PROGRAM, SEAL, START, USER, Rogue, field,
+                                file, kept, listed, pieces, place, program, said, seal, sessions, start, u32)
 
 assert sessions     # a fixture
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "torture"))
 import rogue_broker  # noqa: E402
 
-NEXT, STORE, TAKE, SERVING, STOP, ALIVE, OPEN, CLOSE, RECORD, RELOAD = 82, 84, 86, 88, 90, 92, 104, 106, 108, 110
+ENDING, SERVING, STOP, ALIVE, OPEN, CLOSE, RECORD, RELOAD, RELOADED = 84, 88, 90, 92, 104, 106, 108, 110, 113
 # In which states of its sender root carries an order out.
 LISTING, SERVES = "listing", "serving"
 TABLE = {
-    BEGIN: ("new",), FILE: (LISTING,), PLACE: (LISTING,), USER: (LISTING, SERVES), SEAL: (LISTING,),
-    **dict.fromkeys([NEXT, STORE, TAKE, SERVING, START, PROGRAM, OPEN, RECORD, CLOSE, KILL, END, ALIVE, RELOAD, STOP], (SERVES,))}
+    BEGIN: ("new",), FILE: (LISTING,), PLACE: (LISTING,), PIECE: (LISTING, SERVES), USER: (LISTING, SERVES), SEAL: (LISTING,),
+    RELOADED: (LISTING,), **dict.fromkeys([NEXT, ENDING, SERVING, START, PROGRAM, OPEN, RECORD, CLOSE, KILL, END, ALIVE, RELOAD, STOP], (SERVES,))}
 # Good ones; what they lead to does not end their sender. Of the others no good one can be made here: nothing was listed that
 # could be opened or closed, nothing was asked that could be answered, and the sessions of another unit are not to be stopped.
 GOOD = {
-    BEGIN: (said(BEGIN, u32(0)), 1), FILE: (file(b"/nonexistent"), 0),
-    PLACE: (place(kind=3, path=b"/nonexistent/x"), 0), USER: (listed(OTHER), "list"), SEAL: (seal(), 0),
-    NEXT: (said(NEXT, u32(0)), 0), STORE: (stored(STORE), 1), TAKE: (stored(TAKE), 0),
-    SERVING: (said(SERVING, u32(1)), 0), START: (start(), 0), PROGRAM: (program(0), 1),
-    KILL: (said(KILL, u32(1)), 0), RELOAD: (said(RELOAD), 0)}
+    BEGIN: said(BEGIN, u32(0)), FILE: file(b"/nonexistent"), PLACE: place(kind=3, path=b"/nonexistent/x"),
+    PIECE: pieces(LIST)[0], USER: listed(OTHER), SEAL: seal(), RELOADED: said(RELOADED, u32(0), bytes(8180)), NEXT: kept(),
+    ENDING: said(ENDING), SERVING: said(SERVING, u32(1)), START: start(), PROGRAM: program(0), KILL: said(KILL, u32(1)),
+    RELOAD: said(RELOAD)}
 NO_GOOD = {OPEN: said(OPEN, u32(0)), CLOSE: said(CLOSE, u32(0)), RECORD: said(RECORD, u32(0), field(b"x", 64)),
            END: said(END, u32(1)), ALIVE: said(ALIVE), STOP: said(STOP, u32(0))}
 
@@ -44,22 +45,20 @@ def sender(sessions, state):
 
 
 def say(r, what):
-    data, fds = GOOD[what] if what in GOOD else (NO_GOOD[what], 0)
-    given = [memfd(LIST)] if fds == "list" else [os.open("/dev/null", os.O_RDONLY) for _ in range(fds)]
-    r.send(data, *given)
-    for fd in given:
-        os.close(fd)
+    if what == USER:
+        r.send(GOOD[PIECE])
+    r.send(GOOD[what] if what in GOOD else NO_GOOD[what])
 
 
 # Something good for both states, what answers it, and how many answers to what went before look the same.
-QUESTIONS = {LISTING: (file(b"/nonexistent/too"), FILE), SERVES: (stored(TAKE, 1), TAKE)}
+QUESTIONS = {LISTING: (file(b"/nonexistent/too"), FILE), SERVES: (kept(1), NEXT)}
 
 
 def still_there(r, state, after=None):
     """Root carries orders out one after the other: its answer to this one says that those before were good."""
     question, what = QUESTIONS[state]
     r.send(question)
-    answers = 2 if (state, after) in ((LISTING, FILE), (LISTING, PLACE), (SERVES, TAKE)) else 1
+    answers = 2 if (state, after) in ((LISTING, FILE), (LISTING, PLACE), (SERVES, NEXT)) else 1
     while answers > 0 and (answer := r.s.recv(8192)):
         answers -= answer[:4] == u32(what + 1)
     return answers == 0
@@ -89,10 +88,8 @@ def test_more_runners_than_a_second_permits(sessions):
     """Refused, counted, said once in a second; and one that asks for fewer is served. Nearly all fail for a limit that no
     control group can have: a machine under load could not start so many."""
     r = Rogue(sessions)
-    users = memfd(LIST)
-    r.send(listed(OTHER, tasks=0xffffffff), users)
-    r.send(listed(OTHER, number=1), users)
-    os.close(users)
+    r.list(listed(OTHER, tasks=0xffffffff), LIST)
+    r.list(listed(OTHER, number=1), LIST)
     r.send(seal())
     assert r.s.recv(8192) == said(SEAL + 1)
     def ask(user):
@@ -131,7 +128,7 @@ def test_a_broker_that_reads_no_answers(sessions):
     n = 0
     with pytest.raises((ConnectionError, BrokenPipeError)):
         for n in range(1000000):
-            r.send(stored(TAKE))
+            r.send(kept())
     assert n < 100000
     assert still_there(Rogue(sessions).seal(), SERVES)
 
@@ -185,3 +182,18 @@ def test_nothing_of_a_rogue_outlives_it(sessions):
     assert kept[:4] == u32(NEXT + 1) and kept[16:24] == (1).to_bytes(8, "little") and b"0123" in kept
     runner = poll(lambda: children_named(sessions.pid, "execd-runner"), what="its new name")
     assert len(runner) == 1
+
+
+@pytest.mark.parametrize("where", ["commands", "events"])
+def test_no_descriptor_stops_root(sessions, where):
+    """One that blocks whoever closes it is not received; a process of its own has the channel when it is closed."""
+    r = Rogue(sessions).seal()
+    given, sink = lingering()
+    with sink:
+        socket.send_fds(r.s if where == "commands" else r.mine, [kept()], [given.fileno()])
+        given.close()
+        if where == "events":
+            r.send(said(999))
+        assert r.ended()
+        # No answer takes a tenth of the minute that it lingers.
+        Rogue(sessions).seal().s.settimeout(5)

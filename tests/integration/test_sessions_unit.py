@@ -3,7 +3,7 @@
 broker (execd(8)). systemd's part, the listening socket, is played here."""
 import array
 import base64
-import fcntl
+import contextlib
 import os
 import pathlib
 import pwd
@@ -593,7 +593,7 @@ def test_sessions_that_do_not_start(user, directory, again, code):
 
 VERSION = int(re.search(r"#define SPAWN_VERSION (\d+)",
                         (pathlib.Path(__file__).parents[2] / "protocol/ipc/control_version.h").read_text())[1])
-BEGIN, START, KILL, END, FILE, PLACE, USER, SEAL, PROGRAM = 70, 72, 78, 80, 94, 96, 98, 100, 102
+BEGIN, START, KILL, END, NEXT, FILE, PLACE, PIECE, USER, SEAL, PROGRAM = 70, 72, 78, 80, 82, 94, 96, 97, 98, 100, 102
 NAMESPACE = 2                  # a program
 
 
@@ -611,9 +611,14 @@ def field(s, size):
     return s.ljust(size, b"\0")
 
 
-def stored(what, number=0):
-    """STORE or TAKE."""
-    return said(what, u32(number))
+def kept(index=0):
+    """A question that changes nothing."""
+    return said(NEXT, u32(index))
+
+
+def pieces(data):
+    """A user's groups and environment."""
+    return [said(PIECE, u32(len(data[i:i + 1020])), field(data[i:i + 1020], 1020)) for i in range(0, len(data), 1020)]
 
 
 def listed(uid, gid=1, number=0, tasks=0):
@@ -623,14 +628,6 @@ def listed(uid, gid=1, number=0, tasks=0):
 
 def start(user=0, id=b"0123"):
     return said(START, u32(user), field(id, 40))
-
-
-def memfd(data, sealed=True):
-    fd = os.memfd_create("list", os.MFD_ALLOW_SEALING)
-    os.write(fd, data)
-    if sealed:
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
-    return fd
 
 
 OTHER = 65534
@@ -649,22 +646,33 @@ class Rogue:
             self.begin()
 
     def begin(self):
-        self.mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.send(said(BEGIN, u32(0)), theirs.fileno())
-        assert self.s.recv(8192)[:4] == u32(BEGIN + 1)
-        theirs.close()
+        self.send(said(BEGIN, u32(0)))
+        ready, fds, _, _ = socket.recv_fds(self.s, 8192, 16)
+        assert ready[:4] == u32(BEGIN + 1)
+        for fd in fds[1:]:
+            os.close(fd)
+        self.mine = socket.socket(fileno=fds[0])
+        self.mine.setblocking(True)
 
     def seal(self, uid=OTHER, users=None):
         """It serves, with one user in its list."""
-        users = memfd(LIST if users is None else users)
-        self.send(listed(uid), users)
-        os.close(users)
+        self.list(listed(uid), LIST if users is None else users)
         self.send(seal())
         assert self.s.recv(8192) == said(SEAL + 1)
         return self
 
     def send(self, data, *fds):
         self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+
+    def flood(self):
+        """More of a list than there may be."""
+        with contextlib.suppress(ConnectionError):
+            for message in pieces(bytes(5 << 20)):
+                self.send(message)
+
+    def list(self, user, data):
+        for message in [*pieces(data), user]:
+            self.send(message)
 
     def answer_pings(self):
         """Who does not is dead after ten seconds."""
@@ -702,27 +710,27 @@ def file(path):
 
 @pytest.mark.parametrize("order", [
     lambda r: r.send(said(999)),
-    lambda r: r.send(said(BEGIN, u32(0)), 0),                                  # twice
-    lambda r: r.send(listed(0), memfd(LIST)),                                  # root
-    lambda r: r.send(listed(0xffffffff), memfd(LIST)),
-    lambda r: r.send(listed(1, number=1), memfd(LIST)),                        # not the next number
+    lambda r: r.send(said(BEGIN, u32(0))),                                     # twice
+    lambda r: r.list(listed(0), LIST),                                  # root
+    lambda r: r.list(listed(0xffffffff), LIST),
+    lambda r: r.list(listed(1, number=1), LIST),                        # not the next number
     lambda r: r.send(listed(1)),                                               # without a list
-    lambda r: r.send(listed(1), memfd(u32(1 << 30))),                       # groups without end
-    lambda r: r.send(listed(1), memfd(u32(2, 1))),
-    lambda r: r.send(listed(1), memfd(LIST + b"A=b\0c")),                      # a text without end
-    lambda r: r.send(listed(1), memfd(b"xy")),
-    lambda r: r.send(listed(1), memfd(b"")),
-    lambda r: r.send(listed(1), memfd(LIST, sealed=False)),
+    lambda r: r.list(listed(1), u32(1 << 30)),                       # groups without end
+    lambda r: r.list(listed(1), u32(2, 1)),
+    lambda r: r.list(listed(1), LIST + b"A=b\0c"),                      # a text without end
+    lambda r: r.list(listed(1), b"xy"),
+    lambda r: r.send(said(PIECE, u32(1021), bytes(1020))),                     # a piece without end
+    lambda r: r.flood(),
     lambda r: r.send(seal(0, 1)),                                              # root would hear strangers
     lambda r: r.send(start()),                                                 # before the seal
-    lambda r: r.send(program(NAMESPACE), 0),
+    lambda r: r.send(program(NAMESPACE)),
     lambda r: r.send(file(b"relative")),
     lambda r: r.send(place(number=7)),
     lambda r: r.send(place(kind=9)),
     lambda r: r.send(place(path=b"/" * 4096)),                                 # a text without end
     lambda r: r.send(place(name=b"n" * 208)),
     lambda r: r.send(file(b"/" * 4096)),
-    lambda r: r.send(listed(1)[:-1], memfd(LIST)),
+    lambda r: r.list(listed(1)[:-1], LIST),
     lambda r: r.send(said(SEAL, u32(OTHER, OTHER), bytes(4 + 4 + 8), version=2)),
 ], ids=range(23))
 def test_impossible_lists_end_it(sessions, order):
@@ -736,11 +744,9 @@ def test_impossible_lists_end_it(sessions, order):
 def test_a_broker_that_ends_before_its_answer(sessions):
     """It is no attack, and no broker speaks another version. The next one comes to serve."""
     r = Rogue(sessions, begin=False)
-    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     sessions.child.send_signal(signal.SIGSTOP)
-    r.send(said(BEGIN, u32(0)), theirs.fileno())
-    for s in r.s, mine, theirs:
-        s.close()
+    r.send(said(BEGIN, u32(0)))
+    r.s.close()
     sessions.child.send_signal(signal.SIGCONT)
     poll(lambda: f"the broker ended: its command {BEGIN} was cut off before the answer" in sessions.log, what="a line about it")
     Rogue(sessions).seal()
@@ -749,7 +755,7 @@ def test_a_broker_that_ends_before_its_answer(sessions):
 
 @pytest.mark.parametrize("order", [
     lambda r: r.send(file(b"/etc/shadow")),                                    # after the seal
-    lambda r: r.send(listed(2, number=1), memfd(LIST)),
+    lambda r: r.list(listed(2, number=1), LIST),
     lambda r: r.send(place()),
     lambda r: r.send(seal()),
     lambda r: r.send(start(1)),                                                # nobody of the list
@@ -757,26 +763,25 @@ def test_a_broker_that_ends_before_its_answer(sessions):
     lambda r: r.send(start(), 0),                                              # with a descriptor
     lambda r: r.send(start() + b"x"),
     lambda r: r.send(start(id=b"1" * 40)),                                     # without end
-    lambda r: r.send(program(NAMESPACE, 1), 0),
-    lambda r: r.send(program(NAMESPACE)),
+    lambda r: r.send(program(NAMESPACE, 1)),
+    lambda r: r.send(program(NAMESPACE), 0),                                   # with a descriptor
     lambda r: r.send(said(104, u32(0))),                                       # OPEN: no such place
     lambda r: r.send(said(106, u32(0))),                                       # CLOSE
     lambda r: r.send(said(108, u32(0), field(b"x", 64))),                      # RECORD
-    lambda r: r.send(program(7), 0),                                           # PROGRAM of no kind
+    lambda r: r.send(program(7)),                                              # PROGRAM of no kind
     lambda r: r.send(said(END, u32(os.getpid()))),                             # nobody's
     lambda r: r.send(said(92)),                                                # ALIVE, without a question
     lambda r: r.send(said(90, u32(0))),                                        # STOP: the sessions are another unit's
-    lambda r: r.send(stored(84), 0, 0),                                        # two to keep
-    lambda r: r.send(stored(84, 7), 0),                                        # no such number
-    lambda r: r.send(stored(84, 0xffffffff), 0),
-    lambda r: r.send(stored(86, 7)),
-    lambda r: r.send(stored(84) + b"x", 0),
+    lambda r: r.send(said(84) + b"x"),                                         # ENDING
+    lambda r: r.send(said(86, u32(0))),                                        # of an earlier version
+    lambda r: r.send(said(113, u32(0), bytes(8180))),                          # RELOADED is for who lists
+    lambda r: r.send(kept(), 0, 0),
     lambda r: r.send(said(82)),
     lambda r: r.send(said(KILL)),
     lambda r: r.send(u32(KILL)),                                               # no head
     lambda r: r.send(said(KILL, bytes(8000))),
     lambda r: r.send(said(KILL, u32(1), version=2)),
-], ids=range(28))
+], ids=range(27))
 def test_impossible_orders_end_it(sessions, order):
     """The broker; root is as it was, and serves the next."""
     r = Rogue(sessions).seal()
@@ -805,7 +810,7 @@ TWO = u32(2, 7, 8) + b"A=b\0"
     ((listed(OTHER, number=1), TWO), False)], ids=range(13))
 def test_a_serving_broker_only_takes_groups_away(sessions, order, kept):
     r = Rogue(sessions).seal(users=TWO)
-    r.send(order[0], memfd(order[1]))
+    r.list(*order)
     if not kept:
         assert r.ended()
         poll(lambda: "impossible command" in sessions.log, what="a line about it")
@@ -824,8 +829,8 @@ def read_status(pid):
 def test_what_is_nobody_s_is_not_killed(sessions):
     r = Rogue(sessions).seal()
     r.send(said(KILL, u32(os.getpid())))
-    r.send(stored(86))
-    assert r.s.recv(4096) == said(87)
+    r.send(kept())
+    assert r.s.recv(4096)[:4] == u32(NEXT + 1)
 
 
 # --- the units ------------------------------------------------------------

@@ -18,6 +18,7 @@ import threading
 import pytest
 from conftest import EXECD, ROOT, WRAP, as_user, children_named, is_alive, kill, poll
 from execd_client import WebSocket
+from test_hangs import lingering
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "torture"))
 from torture import Tree  # noqa: E402
@@ -304,6 +305,25 @@ def test_a_flood_of_a_session_is_cut(logged):
     with socket.socket(fileno=taken) as s:
         s.shutdown(socket.SHUT_RDWR)
     assert c.run("y", ["/bin/echo", "on"]).stdout == "on\n" and c.closed is None
+
+
+def test_a_descriptor_in_a_log_stops_nobody(logged):
+    """Neither that it is sent nor that its log is closed: it would block for a minute whoever closes it."""
+    c = WebSocket(logged.url)
+    c.ready()
+    runner = children_named(logged.child.pid, "execd-runner")[0]
+    with socket.socket(fileno=take(runner, 2)) as log:
+        given, sink = lingering()
+        socket.send_fds(log, [b"x\n"], [given.fileno()])
+        given.close()
+    logged.wait("no more is read: it sent a descriptor")
+    other = WebSocket(logged.url)
+    assert other.ready().run("x", ["/bin/echo", "works"]).stdout == "works\n"
+    other.drop()
+    c.drop()
+    logged.child.terminate()
+    assert logged.child.wait(15) == 0
+    sink.close()
 
 
 def test_the_next_version_reads_on(logged):

@@ -10,10 +10,10 @@ import sys
 import tempfile
 
 from torture import SANITIZED, Clock, arguments, descriptors, in_words, poll, rss_kib
-from test_sessions_unit import NAMESPACE, Rogue, Sessions, field, place, program, said, start, stored, u32
+from test_sessions_unit import LIST, NAMESPACE, Rogue, Sessions, field, kept, pieces, place, program, said, start, u32
 
 IN_ONE_LIFE = 64    # arbitrary messages; most lives end with the first
-FIRST, LAST = 68, 114   # types of messages that there are, and some beside them
+FIRST, LAST = 68, 116   # types of messages that there are, and some beside them
 
 
 class Held:
@@ -47,10 +47,8 @@ def start_and_end(r):
 
 def run_and_end(r, kind):
     """Another program, likewise."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs:
-        r.send(program(kind), theirs.fileno())
-        hear_end(r)
+    r.send(program(kind))
+    hear_end(r)
 
 
 def hear_end(r):
@@ -75,20 +73,10 @@ def receive(s):
     return fds, data
 
 
-def null(r, what, answers=False):
-    with open("/dev/null") as f:
-        (answered if answers else Rogue.send)(r, what, f.fileno())
-
-
-def number():
-    return random.randrange(6)
-
-
 # What it may ask, and how often.
 PERMITTED = [
-    (200, lambda r: answered(r, stored(86, number()))),                         # TAKE
-    (200, lambda r: null(r, stored(84, number()))),                             # STORE
-    (100, lambda r: Rogue.send(r, stored(84, number()))),                       # and forget
+    (200, lambda r: Rogue.send(r, said(84))),                                   # ENDING
+    (1, lambda r: Rogue.send(r, pieces(LIST)[0])),                              # of a user's list
     (200, lambda r: answered(r, said(82, u32(random.randrange(1 << 32))))),          # NEXT
     (200, lambda r: Rogue.send(r, said(78, u32(random.randrange(1 << 32))))),        # KILL whom it has not
     (100, lambda r: Rogue.send(r, said(88, u32(1)))),                          # SERVING
@@ -110,8 +98,7 @@ def permitted(sessions, messages, seed):
         if i % 100 == 0:
             r.answer_pings()
         order(r)
-    answered(r, stored(86))
-    held.fds += 6                   # the store has so many places
+    answered(r, kept())
     figures = held.check()
     r.s.close()
     return f"{messages} permitted; {figures}"
@@ -171,7 +158,6 @@ def arbitrary(sessions, messages, seed):
     r = Rogue(sessions).seal()
     end_kept(r)
     r.s.close()
-    held.fds += 6
     return f"{sent} arbitrary in {lives} lives; {held.check()}"
 
 

@@ -44,9 +44,10 @@ struct broker_events {
 	void (*stop)(struct broker *m, int exit_code);
 	/* Another broker takes over the sessions. */
 	void (*leave)(struct broker *m);
-	/* One is wanted, to read the configuration. It tells the result to
-	 * `told`, which stays the caller's; -1: nobody. */
-	void (*reload)(struct broker *m, int told);
+	/* One is wanted, to read the configuration. */
+	void (*reload)(struct broker *m);
+	/* It has, with this enum exit_code, and logged this text. */
+	void (*reloaded)(struct broker *m, int code, const char *text);
 	/* Clients are served from now on. */
 	void (*serving)(void);
 	/* A child of root's execd has ended. */

@@ -13,16 +13,15 @@
  * group, as keys usually are. Nobody decided this for the group of another
  * owner. */
 static int
-check_readers(const char *path, enum secret_kind kind,
-    const struct control_found *f, char *why)
+check_readers(const char *path, enum secret_kind kind, mode_t mode, char *why)
 {
-	mode_t readers = S_IROTH | (f->uid == 0 ? 0 : S_IRGRP);
+	mode_t readers = S_IROTH | (mode & COPY_OF_ROOTS ? 0 : S_IRGRP);
 
-	if (kind == SECRET_PUBLIC || !(f->mode & readers))
+	if (kind == SECRET_PUBLIC || !(mode & readers))
 		return 0;
 	snprintf(why, CONF_WHY_MAX,
 	    "is a secret that others can read (mode %04o): chmod 600",
-	    (unsigned)f->mode);
+	    (unsigned)mode & 0777);
 	if (kind == SECRET_PRIVATE)
 		return -EINVAL;
 	log_warn(0, "%s: %s", path, why);
@@ -31,10 +30,9 @@ check_readers(const char *path, enum secret_kind kind,
 
 /* It may be meant, so it is told and not refused. */
 static void
-tell_group(
-    const char *path, enum secret_kind kind, const struct control_found *f)
+tell_group(const char *path, enum secret_kind kind, mode_t mode)
 {
-	if (kind != SECRET_PUBLIC && f->mode & S_IRGRP)
+	if (kind != SECRET_PUBLIC && mode & S_IRGRP)
 		log_info("%s: its group can read this secret, too", path);
 }
 
@@ -42,16 +40,17 @@ int
 secret_open(const char *path, enum secret_kind kind, char *why)
 {
 	struct control_found found;
-	_cleanup_close_ int fd = spawn_file(path, &found);
+	mode_t mode;
+	_cleanup_close_ int fd = spawn_file(path, &mode, &found);
 	int err = fd;
 
 	if (fd < 0) {
 		conf_refuse(why, "%s", found.why);
 		return err;
 	}
-	if (check_readers(path, kind, &found, why) < 0)
+	if (check_readers(path, kind, mode, why) < 0)
 		return -EINVAL;
-	tell_group(path, kind, &found);
+	tell_group(path, kind, mode);
 	return steal_fd(&fd);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,8 +28,10 @@
  * anything. */
 #define ANSWER_MS 10000
 
-/* Root's PING comes two seconds after the answer to the last. Root waits up to
- * 4 s for a disk. */
+/* For the child that works on a disk for root's execd. */
+#define DISK_MS 4000
+
+/* Root's PING comes two seconds after the answer to the last. */
 #define SILENT_MS 8000
 
 static int channel = -1;
@@ -38,7 +41,7 @@ static struct event events;
 static struct control_spawn_ready ready;
 static int http = -1;
 static int netproxy = -ENOENT;
-static int reload_client = -1;
+static struct cgroup all_sessions = CGROUP_NONE;
 static bool past;
 static uint32_t paths;
 static int64_t pinged_ms; /* 0: root's events are not watched */
@@ -109,8 +112,7 @@ static void __attribute__((noreturn)) give_up_on(int err, enum spawn_type type)
 }
 
 static void
-tell(enum spawn_type type, const void *payload, size_t len, const int *fds,
-    size_t nfds)
+tell(enum spawn_type type, const void *payload, size_t len)
 {
 	struct pollfd room = { .fd = channel, .events = POLLOUT };
 	struct spawn_packet message;
@@ -123,7 +125,7 @@ tell(enum spawn_type type, const void *payload, size_t len, const int *fds,
 	if (len > 0)
 		memcpy(message.payload, payload, len);
 	while ((err = seqpacket_send(channel, &message,
-		    sizeof(message.head) + len, fds, nfds)) == -EAGAIN &&
+		    sizeof(message.head) + len, NULL, 0)) == -EAGAIN &&
 	       poll(&room, 1, ANSWER_MS) > 0)
 		continue;
 	if (err < 0)
@@ -133,7 +135,7 @@ tell(enum spawn_type type, const void *payload, size_t len, const int *fds,
 static void
 tell_number(enum spawn_type type, uint32_t number)
 {
-	tell(type, &number, sizeof(number), NULL, 0);
+	tell(type, &number, sizeof(number));
 }
 
 /* fds[SEQPACKET_FDS_MAX] are the caller's. */
@@ -190,24 +192,41 @@ open_netproxy(void)
 		    missing);
 }
 
+static struct spawn_kept nowhere, *left = &nowhere;
+
+struct spawn_kept *
+spawn_keeps(void)
+{
+	return left;
+}
+
+static void
+take_kept(int fd)
+{
+	void *p = mmap(
+	    NULL, sizeof(*left), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		give_up(-errno, "what an earlier broker left");
+	close(fd);
+	left = p;
+}
+
 int
 spawn_begin(uint32_t flags)
 {
 	const struct control_begin begin = { flags };
-	int fds[SEQPACKET_FDS_MAX], pair[2], err = seqpacket_pair(pair);
+	int fds[SEQPACKET_FDS_MAX];
 	size_t nfds;
 
-	if (err < 0)
-		give_up(err, "the channel of events");
-	tell(SPAWN_BEGIN, &begin, sizeof(begin), &pair[1], 1);
-	close(pair[1]);
-	events_fd = pair[0];
+	tell(SPAWN_BEGIN, &begin, sizeof(begin));
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
-	if (nfds == 0 || nfds > 2)
+	if (nfds < 3 ||
+	    cgroup_get(&all_sessions, ready.cgroups, fds + 3, nfds - 3) < 0)
 		give_up(-EBADMSG, "the beginning");
-	http = fds[0];
-	if (nfds == 2)
-		reload_client = fds[1];
+	events_fd = fds[0];
+	http = fds[1];
+	take_kept(fds[2]);
 	if (!(flags & BEGIN_CHECK))
 		open_netproxy();
 	group_limits_learn(ready.controllers);
@@ -248,10 +267,10 @@ spawn_netproxy(void)
 	return netproxy;
 }
 
-int
-spawn_reload_client(void)
+const struct cgroup *
+spawn_sessions_group(void)
 {
-	return steal_fd(&reload_client);
+	return &all_sessions;
 }
 
 /* --- what root's execd says --------------------------------------------- */
@@ -267,13 +286,14 @@ static void
 take_ping(void)
 {
 	pinged_ms = now_ms();
-	tell(SPAWN_ALIVE, NULL, 0, NULL, 0);
+	tell(SPAWN_ALIVE, NULL, 0);
 }
 
 static void
 take_event(const struct spawn_packet *p, size_t len)
 {
 	const struct control_runner_status *status = (const void *)p->payload;
+	const struct control_reloaded *r = (const void *)p->payload;
 
 	if (len < sizeof(p->head))
 		give_up(-EBADMSG, "an event");
@@ -284,6 +304,9 @@ take_event(const struct spawn_packet *p, size_t len)
 	else if (p->head.type == SPAWN_EXITED &&
 		 len == sizeof(p->head) + sizeof(*status))
 		take_exited(status);
+	else if (p->head.type == SPAWN_RELOADED &&
+		 len == sizeof(p->head) + sizeof(*r) && SPAWN_IS_TEXT(r->text))
+		broker.on->reloaded(&broker, (int)r->code, r->text);
 	else
 		give_up(-EBADMSG, "an event");
 }
@@ -360,39 +383,74 @@ make_absolute(const char *path, char text[CONTROL_PATH_MAX])
 
 /* A test of one part has no root's execd, and opens the file itself. */
 static int
-open_alone(const char *path, struct control_found *found)
+open_alone(const char *path, mode_t *mode, struct control_found *found)
 {
 	struct stat st;
 	int fd = trusted_open(path, &st, found->why, sizeof(found->why));
 
-	if (fd >= 0) {
-		found->uid = st.st_uid;
-		found->mode = st.st_mode & 07777;
-	}
+	if (fd >= 0)
+		*mode = (st.st_mode & 0777) | (st.st_uid ? 0 : COPY_OF_ROOTS);
 	return fd;
 }
 
+/* The answer of the child that works on the disk. */
+static int
+hear_later(int from, struct control_found *found)
+{
+	struct pollfd heard = { .fd = from, .events = POLLIN };
+	int fds[SEQPACKET_FDS_MAX];
+	size_t nfds = 0;
+	ssize_t n;
+
+	poll(&heard, 1, DISK_MS);
+	n = seqpacket_recv(from, found, sizeof(*found), fds, &nfds);
+	close(from);
+	if (n == (ssize_t)sizeof(*found) && nfds <= 1)
+		return nfds == 1 ? fds[0] : -1;
+	*found =
+	    (struct control_found){ .error = n == -EAGAIN ? ETIMEDOUT : EIO };
+	return -1;
+}
+
+/* Returns what was found, the caller's, -1 if it has no descriptor, or -errno
+ * with found->error. */
+static int
+hear_found(const char *path, struct control_found *found)
+{
+	int fd = hear_one(SPAWN_FOUND, found, sizeof(*found));
+
+	if (found->later)
+		fd = hear_later(fd, found);
+	if (found->error != ETIMEDOUT)
+		return found->error != 0 ? -(int)found->error : fd;
+	log_error(0, "%s: its disk does not answer", path);
+	snprintf(found->why, sizeof(found->why), "its disk does not answer");
+	return -ETIMEDOUT;
+}
+
 int
-spawn_file(const char *path, struct control_found *found)
+spawn_file(const char *path, mode_t *mode, struct control_found *found)
 {
 	struct control_trusted file = { .past = past };
+	struct stat st;
 	int fd, err;
 
 	*found = (struct control_found){ 0 };
 	if (channel < 0)
-		return open_alone(path, found);
+		return open_alone(path, mode, found);
 	err = make_absolute(path, file.path);
 	if (err < 0) {
 		snprintf(found->why, sizeof(found->why), "%s", strerror(-err));
 		return err;
 	}
-	tell(SPAWN_FILE, &file, sizeof(file), NULL, 0);
-	fd = hear_one(SPAWN_FOUND, found, sizeof(*found));
+	tell(SPAWN_FILE, &file, sizeof(file));
+	fd = hear_found(file.path, found);
 	if (found->error != 0)
-		return -(int)found->error;
+		return fd;
 	/* The copy is one open file, which the next broker gets too. */
-	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0 || fstat(fd, &st) < 0)
 		give_up(-EBADMSG, "a file");
+	*mode = st.st_mode & 07777;
 	return fd;
 }
 
@@ -409,28 +467,61 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 		    found->why, sizeof(found->why));
 		return *fd >= 0 || *fd == PLACE_NONE ? 0 : *fd;
 	}
-	tell(SPAWN_PLACE, place, sizeof(*place), NULL, 0);
-	*fd = hear_one(SPAWN_FOUND, found, sizeof(*found));
-	paths += found->error == 0;
-	return -(int)found->error;
+	paths++;
+	tell(SPAWN_PLACE, place, sizeof(*place));
+	*fd = hear_found(place->path, found);
+	if (found->error != ENOENT || place->kind != PLACE_LISTENER ||
+	    place->anew)
+		return -(int)found->error;
+	/* Somebody has removed the file of the socket that was to go on. */
+	place->anew = true;
+	return spawn_place(place, fd, found);
+}
+
+static void
+put_list(const struct identity *id, struct buf *b)
+{
+	uint32_t n = (uint32_t)id->ngids;
+
+	buf_init(b, SPAWN_USER_LIST_MAX);
+	buf_put(b, &n, sizeof(n));
+	for (size_t i = 0; i < id->ngids; i++)
+		buf_put(b, &id->gids[i], sizeof(n));
+	for (char *const *e = id->env; *e != NULL; e++)
+		buf_put(b, *e, strlen(*e) + 1);
 }
 
 int
 spawn_user_list(const struct identity *id)
 {
-	uint32_t n = (uint32_t)id->ngids;
 	struct buf b;
 	int fd;
 
-	buf_init(&b, SPAWN_USER_LIST_MAX);
-	buf_put(&b, &n, sizeof(n));
-	for (size_t i = 0; i < id->ngids; i++)
-		buf_put(&b, &id->gids[i], sizeof(n));
-	for (char *const *e = id->env; *e != NULL; e++)
-		buf_put(&b, *e, strlen(*e) + 1);
+	put_list(id, &b);
 	fd = b.failed ? -E2BIG : secret_memfd("identity", b.data, b.len);
 	buf_clear(&b);
 	return fd;
+}
+
+/* Piece by piece. */
+static void
+tell_list(const struct identity *id)
+{
+	struct control_user_list l;
+	struct buf b;
+
+	put_list(id, &b);
+	if (b.failed)
+		give_up(-E2BIG, id->name);
+	for (size_t at = 0; at < b.len; at += l.len) {
+		memset(&l, 0, sizeof(l));
+		l.len =
+		    (uint32_t)(b.len - at < sizeof(l.bytes) ? b.len - at
+							    : sizeof(l.bytes));
+		memcpy(l.bytes, b.data + at, l.len);
+		tell(SPAWN_LIST, &l, sizeof(l));
+	}
+	buf_clear(&b);
 }
 
 static void
@@ -455,12 +546,10 @@ tell_user(const struct identity *id)
 		.max_address_bytes = l->max_address_bytes,
 		.max_file_bytes = l->max_file_bytes,
 	};
-	_cleanup_close_ int list = spawn_user_list(id);
 
-	if (list < 0)
-		give_up(list, id->name);
 	snprintf(u.name, sizeof(u.name), "%s", id->name);
-	tell(SPAWN_USER, &u, sizeof(u), &list, 1);
+	tell_list(id);
+	tell(SPAWN_USER, &u, sizeof(u));
 }
 
 void
@@ -476,7 +565,7 @@ spawn_seal(
 		tell_user(users[i]);
 		number++;
 	}
-	tell(SPAWN_SEAL, seal, sizeof(*seal), NULL, 0);
+	tell(SPAWN_SEAL, seal, sizeof(*seal));
 	hear_one(SPAWN_SEALED, NULL, 0);
 }
 
@@ -501,7 +590,7 @@ spawn_run(const struct control_start *start, int *own, struct cgroup *cgroup,
 		snprintf(step, sizeof(answer.step), "asking root's execd");
 		return -ETIMEDOUT;
 	}
-	tell(SPAWN_START, start, sizeof(*start), NULL, 0);
+	tell(SPAWN_START, start, sizeof(*start));
 	hear(SPAWN_STARTED, &answer, sizeof(answer), fds, &nfds);
 	memcpy(step, answer.step, sizeof(answer.step));
 	if (answer.error != 0)
@@ -525,32 +614,19 @@ spawn_kept(uint32_t index, struct control_kept *kept, int *own)
 
 pid_t
 spawn_program(
-    enum control_program_kind kind, const struct identity *id, int control_fd)
+    enum control_program_kind kind, const struct identity *id, int *own)
 {
 	const struct control_program p = { kind, id != NULL ? id->number : 0 };
 	struct control_runner_started answer;
 
+	*own = -1;
 	if (spawn_is_silent(now_ms()))
 		return -ETIMEDOUT;
-	tell(SPAWN_PROGRAM, &p, sizeof(p), &control_fd, 1);
-	hear_one(SPAWN_STARTED, &answer, sizeof(answer));
+	tell(SPAWN_PROGRAM, &p, sizeof(p));
+	*own = hear_one(SPAWN_STARTED, &answer, sizeof(answer));
+	if (answer.error == 0 && *own < 0)
+		give_up(-EBADMSG, "the channel of a program");
 	return answer.error != 0 ? -(pid_t)answer.error : (pid_t)answer.pid;
-}
-
-pid_t
-spawn_peer(enum control_program_kind kind, const struct identity *id, int *own)
-{
-	int pair[2], err = seqpacket_pair(pair);
-	pid_t pid;
-
-	if (err < 0)
-		return err;
-	pid = spawn_program(kind, id, pair[1]);
-	close(pair[1]);
-	if (pid < 0)
-		close(pair[0]);
-	*own = pid < 0 ? -1 : pair[0];
-	return pid;
 }
 
 int
@@ -560,7 +636,7 @@ spawn_userns(const struct identity *id, const char **step)
 	pid_t pid;
 
 	*step = "starting execd-runner --user-namespace";
-	pid = spawn_peer(PROGRAM_OF_NAMESPACE, id, &own);
+	pid = spawn_program(PROGRAM_OF_NAMESPACE, id, &own);
 	if (pid < 0)
 		return (int)pid;
 	fd = userns_receive(own, step);
@@ -569,36 +645,28 @@ spawn_userns(const struct identity *id, const char **step)
 	return fd;
 }
 
-static int
-hear_found(void)
-{
-	struct control_found found;
-	int fd = hear_one(SPAWN_FOUND, &found, sizeof(found));
-
-	if (found.error == 0 && fd >= 0)
-		return fd;
-	return found.error != 0 ? -(int)found.error : -EBADMSG;
-}
-
 int
 spawn_open(const struct control_place *place)
 {
-	char why[CONTROL_WHY_MAX];
+	struct control_found found;
+	int fd;
 
 	if (channel < 0)
-		return place_open(place, false, why, sizeof(why));
+		return place_open(place, false, found.why, sizeof(found.why));
 	tell_number(SPAWN_OPEN, place->number);
-	return hear_found();
+	fd = hear_found(place->path, &found);
+	return fd == -1 && found.error == 0 ? -EBADMSG : fd;
 }
 
 int
-spawn_record(uint32_t number, const char *name)
+spawn_record(uint32_t number, const char *directory, const char *name)
 {
 	struct control_record r = { .number = number };
+	struct control_found found;
 
 	snprintf(r.name, sizeof(r.name), "%s", name);
-	tell(SPAWN_RECORD, &r, sizeof(r), NULL, 0);
-	return hear_found();
+	tell(SPAWN_RECORD, &r, sizeof(r));
+	return hear_found(directory, &found);
 }
 
 void
@@ -608,9 +676,18 @@ spawn_close(uint32_t number)
 }
 
 void
-spawn_reload(int text)
+spawn_reload(void)
 {
-	tell(SPAWN_RELOAD, NULL, 0, &text, text >= 0);
+	tell(SPAWN_RELOAD, NULL, 0);
+}
+
+void
+spawn_tell_reloaded(int code, const char *text)
+{
+	struct control_reloaded r = { .code = (uint32_t)code };
+
+	snprintf(r.text, sizeof(r.text), "%s", text);
+	tell(SPAWN_RELOADED, &r, sizeof(r));
 }
 
 void
@@ -620,20 +697,9 @@ spawn_kill(pid_t pid)
 }
 
 void
-spawn_store(enum spawn_stored number, int fd)
+spawn_ending(void)
 {
-	const struct control_number n = { number };
-
-	tell(SPAWN_STORE, &n, sizeof(n), &fd, fd >= 0);
-}
-
-int
-spawn_take(enum spawn_stored number)
-{
-	if (channel < 0)
-		return -1;
-	tell_number(SPAWN_TAKE, number);
-	return hear_one(SPAWN_STORED, NULL, 0);
+	tell(SPAWN_ENDING, NULL, 0);
 }
 
 void

@@ -39,9 +39,13 @@ bool spawn_is_reload(void);
 int spawn_http(void);
 int spawn_netproxy(void);
 
-/* Returns the connection of the client that asked for the reload, which is then
- * the caller's, or -1. */
-int spawn_reload_client(void);
+/* Returns what this broker leaves for the next one, which reads it as the last
+ * one left it. Without root's execd nothing is kept. */
+struct spawn_kept *spawn_keeps(void);
+
+/* Returns the group around those of all identities; without groups it is not
+ * open. */
+const struct cgroup *spawn_sessions_group(void);
 
 /* --- the list, before the first client ----------------------------------- */
 
@@ -50,9 +54,10 @@ int spawn_reload_client(void);
 void spawn_past(bool past);
 bool spawn_is_past(void);
 
-/* Returns the content of the file, which no longer changes. The descriptor is
- * the caller's. Or returns -errno with the reason in found->why. */
-int spawn_file(const char *path, struct control_found *found);
+/* Returns the content of the file, which no longer changes, and its mode, with
+ * COPY_OF_ROOTS. The descriptor is the caller's. Or returns -errno with the
+ * reason in found->why. */
+int spawn_file(const char *path, mode_t *mode, struct control_found *found);
 
 /* Sends the place to root and sets its number. *fd is what root opened, the
  * caller's, or -1. Returns 0 or -errno, for some errors with the reason in
@@ -108,34 +113,33 @@ bool spawn_kept(uint32_t index, struct control_kept *kept, int *own);
  * descriptor, the caller's, or -errno with the step that failed in *step. */
 int spawn_userns(const struct identity *id, const char **step);
 
-/* Starts another program with its end of the channel. `id` is whom it is there
- * for, or NULL (enum control_program_kind). Returns the pid or -errno. */
+/* Starts another program. `id` is whom it is there for, or NULL (enum
+ * control_program_kind). Returns the pid, and in *own the other end of its
+ * channel, the caller's, or -errno. */
 pid_t spawn_program(
-    enum control_program_kind kind, const struct identity *id, int control_fd);
-/* The same with a channel, whose other end is *own. */
-pid_t spawn_peer(
     enum control_program_kind kind, const struct identity *id, int *own);
 
 /* spawn_open() opens the file or socket of records again. spawn_record() makes
  * a new file in a directory. Both return a descriptor, the caller's, or -errno.
  * After spawn_close() nobody listens at that place. */
 int spawn_open(const struct control_place *place);
-int spawn_record(uint32_t number, const char *name);
+int spawn_record(uint32_t number, const char *directory, const char *name);
 void spawn_close(uint32_t number);
 
 /* Asks root to start another broker, which reads the configuration and replaces
- * this one. client is the operator's connection, which the new broker answers
- * (ctl_socket.h), or -1. */
-void spawn_reload(int client);
+ * this one. The event `reloaded` tells what came of it. */
+void spawn_reload(void);
+
+/* For that event, from the broker that read it: an enum exit_code, and what was
+ * logged. */
+void spawn_tell_reloaded(int code, const char *text);
 
 /* Sends SIGKILL to a runner or program. */
 void spawn_kill(pid_t pid);
 
-/* spawn_store() keeps a descriptor for the next broker under that name; -1
- * forgets it. spawn_take() returns one that was kept, which is then the
- * caller's, or -1. Without root's execd nothing is kept. */
-void spawn_store(enum spawn_stored number, int fd);
-int spawn_take(enum spawn_stored number);
+/* Root need not tell the next broker of SIGTERM: spawn_keeps() has the times.
+ */
+void spawn_ending(void);
 
 /* Tells root that this broker serves, and whether another broker could take
  * over from it. */

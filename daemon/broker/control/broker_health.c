@@ -8,7 +8,6 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "secret.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 #include "systemd.h"
@@ -139,26 +138,12 @@ wall_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Leaves bytes for the next broker. */
-static void
-keep(enum spawn_stored number, const void *bytes, size_t len)
-{
-	_cleanup_close_ int fd = secret_memfd("drain", bytes, len);
-
-	if (fd >= 0)
-		spawn_store(number, fd);
-	else
-		log_error(fd, "drain: the next broker will not know of it");
-}
-
 static void
 read_times(struct broker *m)
 {
-	_cleanup_close_ int fd = spawn_take(STORED_ENDING);
-	int64_t until_ms[2];
+	const int64_t *until_ms = spawn_keeps()->until_ms;
 
-	if (fd < 0 ||
-	    pread(fd, until_ms, sizeof(until_ms), 0) != sizeof(until_ms))
+	if (until_ms[0] == 0 && until_ms[1] == 0)
 		return;
 	m->notice_until_ms = until_ms[0];
 	m->drain_until_ms = until_ms[1];
@@ -170,23 +155,33 @@ read_times(struct broker *m)
 void
 drain_keep_times(const struct broker *m)
 {
-	const int64_t until_ms[] = { m->notice_until_ms, m->drain_until_ms };
+	int64_t *until_ms = spawn_keeps()->until_ms;
 
-	keep(STORED_ENDING, until_ms, sizeof(until_ms));
+	until_ms[0] = m->notice_until_ms;
+	until_ms[1] = m->drain_until_ms;
+	spawn_ending();
+}
+
+void
+drain_forget_times(void)
+{
+	int64_t *until_ms = spawn_keeps()->until_ms;
+
+	until_ms[0] = until_ms[1] = 0;
 }
 
 static void
 read_drained(struct drain *d)
 {
-	_cleanup_close_ int fd = spawn_take(STORED_DRAINED);
 	unsigned long long since_ms;
 	long long notice_until_ms = 0; /* of an earlier version: none */
-	char text[64] = "";
+	char text[sizeof(spawn_keeps()->drained)];
 
 	*d = (struct drain){ .drained = false };
-	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= 0 ||
-	    sscanf(text, "%u %llu %lld", &d->by, &since_ms, &notice_until_ms) <
-		2)
+	memcpy(text, spawn_keeps()->drained, sizeof(text));
+	text[sizeof(text) - 1] = '\0'; /* whoever wrote it */
+	if (sscanf(text, "%u %llu %lld", &d->by, &since_ms, &notice_until_ms) <
+	    2)
 		return;
 	d->drained = true;
 	d->since_ms = since_ms;
@@ -210,11 +205,9 @@ drain_init(struct broker *m)
 static void
 keep_drained(const struct drain *d)
 {
-	char text[64];
-	int n = snprintf(text, sizeof(text), "%u %llu %lld", d->by,
-	    (unsigned long long)d->since_ms, (long long)d->notice_until_ms);
-
-	keep(STORED_DRAINED, text, (size_t)n);
+	snprintf(spawn_keeps()->drained, sizeof(spawn_keeps()->drained),
+	    "%u %llu %lld", d->by, (unsigned long long)d->since_ms,
+	    (long long)d->notice_until_ms);
 }
 
 static void
@@ -277,7 +270,7 @@ drain_end(struct broker *m, uint32_t uid)
 		return false;
 	m->drain = (struct drain){ .drained = false };
 	log_info("undrained by uid %u: new sessions are opened again", uid);
-	spawn_store(STORED_DRAINED, -1);
+	spawn_keeps()->drained[0] = '\0';
 	frontend_drain(m);
 	notify("STATUS=serving");
 	return true;

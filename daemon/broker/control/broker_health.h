@@ -68,4 +68,7 @@ uint64_t drain_notice_ms(const struct broker *m);
 /* The times of a stop have changed: the next broker goes on with them. */
 void drain_keep_times(const struct broker *m);
 
+/* The next broker is to serve. */
+void drain_forget_times(void);
+
 #endif

@@ -540,8 +540,8 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
-/* Another broker reads the configuration and answers with every line that it
- * logs about it. */
+/* Another broker reads the configuration and tells every line that it logs
+ * about it (ctl_answer_reload()). */
 static int
 answer_reload(struct ctl_request *r, struct json_writer *w)
 {
@@ -550,35 +550,25 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	if (m->conf->path == NULL)
 		return ctl_refuse(
 		    r, "failed", "there is no configuration to reload\n");
-	m->on->reload(r->broker, watch_fd(&r->client->source));
+	m->on->reload(r->broker);
 	r->client->state = CTL_HANDED;
+	ctl_step(r->client, CTL_CLIENT_MS);
 	return 0;
 }
 
 void
-ctl_answer_reload(int fd, int code, struct buf *told)
+ctl_write_reloaded(struct buf *b, int code, const char *told)
 {
 	struct json_writer w;
-	struct buf out;
 
-	if (told->failed) {
-		told->failed = false;
-		told->limit = SIZE_MAX;
-		buf_puts(told, "and more: see the log\n");
+	if (code != 0) {
+		ctl_write_error(
+		    b, code == EXIT_CONFIG ? "configuration" : "failed", told);
+		return;
 	}
-	buf_put_u8(told, '\0');
-	buf_init(&out, SIZE_MAX);
-	if (code == 0) {
-		answer_begin(&w, &out, "result");
-		json_key_cstring(&w, "log", (const char *)told->data);
-		answer_end(&w, &out);
-	} else {
-		ctl_write_error(&out,
-		    code == EXIT_CONFIG ? "configuration" : "failed",
-		    (const char *)told->data);
-	}
-	send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	buf_clear(&out);
+	answer_begin(&w, b, "result");
+	json_key_cstring(&w, "log", told);
+	answer_end(&w, b);
 }
 
 /* --- the table ------------------------------------------------------------ */

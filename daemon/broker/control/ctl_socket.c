@@ -341,7 +341,7 @@ ctl_send(struct ctl_client *c)
 {
 	ssize_t n;
 
-	if (c->state == CTL_ASKING) {
+	if (c->state == CTL_ASKING || c->state == CTL_HANDED) {
 		watch_change(&c->source, 0);
 		return;
 	}
@@ -447,6 +447,21 @@ ctl_go_on(const struct broker *m)
 		TAILQ_FOREACH (c, &clients, link)
 			if (c->state == CTL_ASKING)
 				list(c);
+}
+
+void
+ctl_answer_reload(struct broker *m, int code, const char *told)
+{
+	struct ctl_client *c, *next;
+
+	for (c = TAILQ_FIRST(&clients); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->state != CTL_HANDED)
+			continue;
+		ctl_write_reloaded(&c->out, code, told);
+		c->state = CTL_ANSWERING;
+		ctl_send(c);
+	}
 }
 
 /* There is no place for this client. It is told so at once, if it reads. */

@@ -36,7 +36,7 @@ enum ctl_state {
 	CTL_ANSWERING, /* the answer is complete and is sent */
 	CTL_ASKING,    /* runners are asked whether they answer; then */
 	CTL_LISTING,   /* sessions are still added to the answer */
-	CTL_HANDED,    /* the next broker answers */
+	CTL_HANDED,    /* another broker reads the configuration for it */
 };
 
 struct ctl_client {
@@ -67,10 +67,10 @@ void ctl_step(struct ctl_client *c, int64_t ms);
 /* Called in each turn: goes on with those who waited for answers of runners. */
 void ctl_go_on(const struct broker *m);
 
-/* Answers the client that asked the previous broker for a reload, with an enum
- * exit_code and what was logged. fd stays the caller's. */
+/* Answers the clients that asked for a reload, with an enum exit_code and what
+ * was logged. */
 #define CTL_TOLD_MAX 8000
-void ctl_answer_reload(int fd, int code, struct buf *told);
+void ctl_answer_reload(struct broker *m, int code, const char *told);
 
 /* In ctl_client.c: `execd ctl ...`. Returns an enum exit_code. */
 int ctl_main(int argc, char **argv);
@@ -151,5 +151,8 @@ void ctl_carry_out(
 
 /* Writes a failure as the answer. */
 void ctl_write_error(struct buf *b, const char *code, const char *message);
+
+/* Writes what a reload came to (ctl_answer_reload()). */
+void ctl_write_reloaded(struct buf *b, int code, const char *told);
 
 #endif

@@ -44,7 +44,8 @@ open_file(struct session *s, const char *name)
 {
 	if (s->runner.recordings > RECORDINGS_MAX)
 		return -EDQUOT;
-	return spawn_record(s->identity->record.number, name);
+	return spawn_record(
+	    s->identity->record.number, s->identity->record.directory, name);
 }
 
 /* A runner asks for a file and gets an answer. Returns as

@@ -392,7 +392,6 @@ session_start(struct broker *m, struct session *s, char *reason)
 	if (s->runner.pid > 0)
 		table_insert(
 		    &m->sessions->by_pid, &s->by_pid, (uint64_t)s->runner.pid);
-	session_usage_learn(&cgroup);
 	if (err == 0)
 		configure(m, s, &cgroup);
 	else if (s->runner.pid > 0)

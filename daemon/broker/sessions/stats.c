@@ -14,31 +14,6 @@
  * How much of the host each session uses, and each identity.
  */
 
-/* The directories above the control groups of all sessions. */
-static struct cgroup above = CGROUP_NONE;
-
-_Static_assert(STORED_GROUPS + CGROUP_HIERARCHIES == STORED_ENDING, "places");
-
-void
-session_usage_init(void)
-{
-	for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++)
-		above.dirs[i] = spawn_take(STORED_GROUPS + i);
-}
-
-void
-session_usage_learn(const struct cgroup *group)
-{
-	for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++) {
-		if (above.dirs[i] >= 0 || group->dirs[i] < 0)
-			continue;
-		above.dirs[i] = openat(group->dirs[i], "../..",
-		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (above.dirs[i] >= 0)
-			spawn_store(STORED_GROUPS + i, above.dirs[i]);
-	}
-}
-
 static bool
 read_text(int dir, const char *path, char *text, size_t size)
 {
@@ -57,14 +32,14 @@ static bool
 read_number(const struct session *s, enum cgroup_hierarchy hierarchy,
     const char *file, const char *key, uint64_t *value)
 {
+	int above = spawn_sessions_group()->dirs[hierarchy];
 	char path[2 * CONTROL_GROUP_MAX + 64], text[1024];
 	unsigned long long n;
 	const char *at;
 
 	snprintf(path, sizeof(path), IDENTITY_GROUP_PREFIX "%llu/%s/%s",
 	    (unsigned long long)s->identity_group, s->group, file);
-	if (above.dirs[hierarchy] < 0 ||
-	    !read_text(above.dirs[hierarchy], path, text, sizeof(text)))
+	if (above < 0 || !read_text(above, path, text, sizeof(text)))
 		return false;
 	at = strstr(text, key);
 	if (at == NULL || sscanf(at + strlen(key), "%llu", &n) != 1)

@@ -42,11 +42,6 @@ struct session_usage {
 	uint64_t processes;
 };
 
-/* Finds the directories above the groups of all sessions: those that the
- * previous broker left with root, or those of the first group that is made. */
-void session_usage_init(void);
-void session_usage_learn(const struct cgroup *group);
-
 /* Reads the current values. Takes some ten microseconds. */
 void session_usage_read(const struct session *s, struct session_usage *u);
 

@@ -261,7 +261,7 @@ frontend_start(struct broker *m)
 {
 	struct frontend *f = m->frontend;
 	int fd, err;
-	pid_t pid = spawn_peer(PROGRAM_OF_STRANGERS, NULL, &fd);
+	pid_t pid = spawn_program(PROGRAM_OF_STRANGERS, NULL, &fd);
 
 	if (pid < 0)
 		return (int)pid;

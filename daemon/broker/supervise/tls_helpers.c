@@ -111,7 +111,7 @@ start(struct broker *m, enum tls_helper kind)
 	if (getrandom(p->secret, sizeof(p->secret), 0) !=
 	    (ssize_t)sizeof(p->secret))
 		log_fatal("getrandom: no random bytes");
-	p->pid = spawn_peer(PROGRAM_OF_KEYS, NULL, &own);
+	p->pid = spawn_program(PROGRAM_OF_KEYS, NULL, &own);
 	if (p->pid < 0) {
 		err = (int)p->pid;
 		helper_free(m->helpers, p);
