@@ -28,6 +28,7 @@ static enum log_level log_max = LOG_LEVEL_INFO;
  */
 static bool log_prefix;
 static void (*log_copy)(const char *line, size_t len);
+static bool log_copy_only;
 /* the journal adds program and pid, so the line does not */
 static bool log_tagged;
 
@@ -80,9 +81,10 @@ log_name_by_journal(void)
 }
 
 void
-log_copy_to(void (*copy)(const char *line, size_t len))
+log_copy_to(void (*copy)(const char *line, size_t len), bool only)
 {
 	log_copy = copy;
+	log_copy_only = only;
 }
 
 void
@@ -144,7 +146,8 @@ log_line(enum log_level level, int err, const char *fmt, va_list ap)
 		    line, at, sizeof(line) - 2, strerror(err < 0 ? -err : err));
 	}
 	line[at++] = '\n';
-	log_output_put(line, at);
+	if (!log_copy_only)
+		log_output_put(line, at);
 	if (log_copy != NULL)
 		log_copy(line + begin, at - begin);
 	errno = saved;

@@ -56,9 +56,9 @@ void log_on_wait(void (*hook)(void));
 /* Replaces "[pid]" by "[label]". In a pid namespace the pid says little. */
 void log_set_label(const char *label);
 
-/* Hands every line to this function as well, without priority and program name.
- * NULL ends this. */
-void log_copy_to(void (*copy)(const char *line, size_t len));
+/* Hands every line to this function as well, or `only` to it, without priority
+ * and program name. NULL ends this. */
+void log_copy_to(void (*copy)(const char *line, size_t len), bool only);
 
 void log_set_level(enum log_level level);
 

@@ -14,15 +14,14 @@
 #include "base.h"
 #include "children.h"
 
-/* --- Groups of a program that was killed, which could not remove them ----- */
+/* --- The group ------------------------------------------------------------ */
 
 /*
- * Groups are called execd-PID. The pid alone does not tell whether that program
- * still runs, because it may be in another pid namespace. Therefore it holds a
- * lock on its directory as long as it runs. A program of another namespace may
- * have the same pid; the second one's group is called execd-PID.1.
+ * It is called execd, or if another execd beside this one has that, execd-1 and
+ * so on. Who has a group holds a lock on its directory. What one that was
+ * killed has left is removed by the next that gets the lock.
  */
-#define PREFIX "execd-"
+#define NAME "execd"
 
 /* Groups below base: of all sessions, an identity, a session, its user's. */
 #define LEVELS (3 + CGROUP_LEVELS_MAX)
@@ -79,39 +78,8 @@ cgroup_claim_remove(const struct cgroup *parent, const char *name)
 	return cgroup_remove(parent, name);
 }
 
-/* A program that has just made its group may not have the lock yet. */
-static bool
-is_running(const char *name)
-{
-	pid_t pid = atoi(name + strlen(PREFIX));
-
-	return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
-}
-
-/* Whoever uses a group or removes it holds its lock. */
-static void
-cleanup_group(int dir, const char *name, int levels)
-{
-	_cleanup_close_ int fd = -1;
-
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || is_running(name))
-		return;
-	fd = open_directory(dir, name);
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		remove_group(dir, name, levels);
-}
-
-/* Removes groups below the one that execd was started in that nobody uses. The
- * kernel keeps a group that has a process. */
-static void
-cleanup(const struct cgroup *own)
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (own->dirs[i] >= 0)
-			each_directory(own->dirs[i], cleanup_group, LEVELS);
-}
-
-/* The directory may have been removed between the open and the lock. */
+/* The directory may have been removed between the open and the lock. Where a
+ * process is left of an execd that was killed, its group is not used again. */
 static int
 lock_group(int parent, const char *name, int fd)
 {
@@ -119,16 +87,17 @@ lock_group(int parent, const char *name, int fd)
 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -EEXIST;
-	if (fstat(fd, &ours) == 0 &&
-	    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    ours.st_ino == there.st_ino)
-		return 0;
-	return -ENOENT;
+	each_directory(fd, remove_group, LEVELS);
+	if (fstat(fd, &ours) < 0 ||
+	    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    ours.st_ino != there.st_ino)
+		return -ENOENT;
+	return ours.st_nlink > 2 ? -EEXIST : 0;
 }
 
-/* Makes the group and opens it as base. Nobody cleans it up as long as base is
- * open. Returns 0, -EEXIST if another execd has it, -ENOENT if a cleanup has
- * just removed it, or an error of cgroup_make(). */
+/* Makes the group and opens it as base. It is this program's as long as base is
+ * open. Returns 0, -EEXIST if another execd has it, -ENOENT if one has just
+ * removed it, or an error of cgroup_make(). */
 static int
 make_base(struct cgroup_claim *c)
 {
@@ -143,20 +112,15 @@ make_base(struct cgroup_claim *c)
 	return err;
 }
 
-/* An execd in another pid namespace may have the same number, and thus the
- * same name of its group. There are few of them. */
 static int
 name_base(struct cgroup_claim *c)
 {
-	int err = -EEXIST, length;
+	int err = -EEXIST;
 
 	for (int i = 0; i < CLAIMS_MAX && (err == -EEXIST || err == -ENOENT);
 	     i++) {
-		length = snprintf(
-		    c->name, sizeof(c->name), PREFIX "%d", (int)getpid());
-		if (i > 0)
-			snprintf(c->name + length,
-			    sizeof(c->name) - (size_t)length, ".%d", i);
+		snprintf(c->name, sizeof(c->name), NAME "%s%.0d",
+		    i > 0 ? "-" : "", i);
 		err = make_base(c);
 	}
 	return err;
@@ -383,7 +347,6 @@ cgroup_claim(struct cgroup_claim *c, char *why)
 		unified = check_members(c, why);
 	if (!cgroup_is_open(&c->own))
 		return unified;
-	cleanup(&c->own);
 	err = name_base(c);
 	if (err < 0) {
 		snprintf(why, CGROUP_CLAIM_WHY_MAX, "making the group %s: %s",
@@ -412,9 +375,10 @@ cgroup_claim_end(struct cgroup_claim *c)
 		return 0;
 	if (c->moved)
 		err = move_back(c);
-	cgroup_close(&c->base);
 	c->controllers = 0;
+	/* The lock comes last, or else another execd would use the group. */
 	removed = cgroup_claim_remove(&c->own, c->name);
+	cgroup_close(&c->base);
 	cgroup_close(&c->own);
 	return removed < 0 ? removed : err;
 }

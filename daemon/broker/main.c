@@ -335,15 +335,12 @@ make_list(struct broker *m, struct control_seal *seal)
 /* Another broker serves until the list is sealed, and goes on if this broker
  * fails. */
 static int
-list_or_refuse(
-    struct broker *m, struct control_seal *seal, const struct conf *past)
+list_or_refuse(struct broker *m, struct control_seal *seal)
 {
 	int code = make_list(m, seal);
 
-	if (code == 0 && m->conf->path != NULL) {
-		log_changes(past, m->conf);
+	if (code == 0 && m->conf->path != NULL)
 		return 0;
-	}
 	notify("READY=1");
 	if (code == 0)
 		log_info("reload: there is no configuration file");
@@ -382,13 +379,20 @@ take_over(struct broker *m, struct control_seal *seal)
 	int code;
 
 	buf_init(&told, CTL_TOLD_MAX);
-	log_copy_to(keep_told);
+	log_copy_to(keep_told, false);
 	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
-	code = list_or_refuse(m, seal, past);
-	log_copy_to(NULL);
-	tell_reloaded(code);
+	code = list_or_refuse(m, seal);
+	/* Who asked hears of it before the list is sealed, and the log when
+	 * this broker serves. */
+	log_copy_to(keep_told, true);
 	if (code == 0)
+		log_changes(past, m->conf);
+	log_copy_to(NULL, false);
+	tell_reloaded(code);
+	if (code == 0) {
 		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
+		log_changes(past, m->conf);
+	}
 	conf_free(past);
 	return code;
 }
@@ -431,6 +435,7 @@ serve(struct broker *m)
 	session_adopt_all(m);
 	ctl_serve(m);
 	code = broker_run(m);
+	ctl_leave();
 	log_info("stopped");
 	return code;
 }

@@ -124,8 +124,7 @@ hear(struct child_log *l, bool last)
 		break;
 	}
 	if (n == -EBADMSG)
-		log_warn(
-		    0, "%sno more is read: it sent a descriptor", l->name);
+		log_warn(0, "%sno more is read: it sent a descriptor", l->name);
 	return n > 0 || n == -EAGAIN;
 }
 

@@ -195,8 +195,10 @@ serve(int signals)
 		    (logs_poll(ready, timeout) < 0 && errno != EINTR))
 			break;
 		take_signals(signals);
-		hear(&root.serving);
-		hear(&root.next);
+		if (ready[1].revents != 0)
+			hear(&root.serving);
+		if (ready[3].revents != 0)
+			hear(&root.next);
 		if (ready[2].revents != 0)
 			broker_accept();
 		disk_is_busy(); /* no signal comes of their end */

@@ -101,7 +101,7 @@ def test_version_1(delegated, user, work):
     c = s.connect().ready()
     runner = groups(s.runner(c))
     # Nobody limits processor time: no group for it.
-    assert all(re.search(f"/{name}$" if h == "cpu" else rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+$", runner[h])
+    assert all(re.search(f"/{name}$" if h == "cpu" else rf"/{name}/execd/sessions/identity-1/session-\d+$", runner[h])
                for h in there), runner
     for id, extra in start_both(c, user, work):
         result, pids, marker = leave(c, id, work, **extra)
@@ -113,13 +113,41 @@ def test_version_1(delegated, user, work):
     assert "none is delegated" not in s.log
 
 
+LEFT = """for file in $JOINS; do
+    at=${file%/*}
+    mkdir -p "$at/execd/x" "$at/execd-1/sessions/session-1"
+    echo LEFT > "$at/execd/x/cgroup.procs"
+    chown -R USER "$at/execd" "$at/execd-1"
+done
+"""
+
+
+def test_what_a_killed_execd_left(delegated, user):
+    """Its group is the next one's, which removes what is in it; but not a group that still has a process."""
+    there = [h for h in HIERARCHIES if h in mounts() and h in groups(os.getpid())]
+    if "pids" not in there:
+        pytest.skip("VERSION 1 IS NOT TESTED: no such hierarchy counts processes here")
+    left = subprocess.Popen(["sleep", "1000"])
+    try:
+        s, name = delegated(there, LEFT.replace("LEFT", str(left.pid)).replace("USER", user.pw_name) + EXEC)
+        runner = groups(s.runner(s.connect().ready()))
+        assert runner["pids"].endswith(f"/{name}/execd-1/sessions/identity-1/session-1"), runner
+        places = [mounts()[h] / groups(os.getpid())[h].lstrip("/") / name for h in there]
+        assert not any((at / "execd-1/sessions/session-1").exists() for at in places)
+    finally:
+        left.kill()
+        left.wait()
+        for at in places:
+            poll(lambda at=at: removed(at / "execd/x") and removed(at / "execd"), what="end of what was left")
+
+
 def test_version_2(delegated, user, work):
     if "" not in mounts():
         pytest.skip("VERSION 2 IS NOT TESTED: no such hierarchy is mounted here")
     s, name = delegated([""], NO_VERSION_1)
     c = s.connect().ready()
     runner = groups(s.runner(c))[""]
-    assert re.search(rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+/runner$", runner), runner
+    assert re.search(rf"/{name}/execd/sessions/identity-1/session-\d+/runner$", runner), runner
     for id, extra in start_both(c, user, work):
         _, pids, marker = leave(c, id, work, **extra)
         for pid in pids:
@@ -134,7 +162,7 @@ def test_only_what_is_his(delegated, user, work):
     s, name = delegated(["pids"])
     c = s.connect().ready()
     runner = groups(s.runner(c))
-    assert re.search(rf"/{name}/execd-{s.pid}/sessions/identity-1/session-\d+$", runner["pids"]), runner
+    assert re.search(rf"/{name}/execd/sessions/identity-1/session-\d+$", runner["pids"]), runner
     assert runner["memory"] == groups(os.getpid())["memory"]
     s.wait_log("control groups: none here counts memory; ")
     _, pids, marker = leave(c, "plain", work)

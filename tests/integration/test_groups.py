@@ -96,7 +96,7 @@ def check_membership(server, client, id):
         if not is_version_1(name) and not counts(name):
             continue
         session, own = in_force(name, runner), in_force(name, pid)
-        assert re.search(rf"/execd-{server.pid}/sessions/identity-1/session-\d+$", str(session)), (name, session)
+        assert re.search(r"/execd(-\d+)?/sessions/identity-1/session-\d+$", str(session)), (name, session)
         if own != session:
             assert own.parent == session and re.fullmatch(r"command-\d+", own.name), (name, own)
             tested += 1
@@ -134,7 +134,7 @@ def test_no_group_counts_what_nobody_limits(start, limit):
     c.run("x", ["/bin/true"])
     own = in_force("cpu", start.server.pid)
     assert (in_force("cpu", start.server.runner(c)) == own) == (limit == "none")
-    made = own / f"execd-{start.server.pid}" / group_name(start.server, c)
+    made = own / in_force("pids", start.server.runner(c)).parents[2].name / group_name(start.server, c)
     assert made.is_dir() == (limit != "none")
     c.drop()
     start.server.stop()
@@ -324,7 +324,7 @@ def test_what_execd_made_goes_with_it(configured, user):
                    f"token-sha256 = {digest('t')}\n")
     c = s.connect(token="t").ready()
     at = in_force("pids", s.runner(c)).parents[2]
-    assert at.name == f"execd-{s.pid}"
+    assert re.fullmatch(r"execd(-\d+)?", at.name)
     c.drop()
     s.stop()
     assert not at.exists()
@@ -370,9 +370,7 @@ def test_two_with_the_same_pid(user):
     try:
         base = first.session_group().parents[2]
         other = second.session_group().parents[2]
-        # Others on this host may be pid 1 of their namespaces, too.
         assert base.parent == other.parent and base != other
-        assert all(re.fullmatch(r"execd-1(\.\d+)?", g.name) for g in (base, other)), (base, other)
         first.stop()
         assert not base.exists() and second.session_group().parents[2] == other
     finally:

@@ -99,8 +99,9 @@ def test_its_own_group_has_the_smallest_limit_above(start, work, mode, keys, pro
 
 def own_group(server, client):
     """What the group of the only command has."""
-    pid = poll(lambda: [p for p in pids_with("sleep") if "command-" in pathlib.Path(f"/proc/{p}/cgroup").read_text()
-                        and f"/execd-{server.pid}/" in pathlib.Path(f"/proc/{p}/cgroup").read_text()], what="command")[0]
+    at = re.search(r"/execd[-\d]*/sessions/identity-\d+/session-\d+", pathlib.Path(f"/proc/{server.runner(client)}/cgroup").read_text())[0]
+    pid = poll(lambda: [p for p in pids_with("sleep") if f"{at}/command-" in pathlib.Path(f"/proc/{p}/cgroup").read_text()],
+               what="command")[0]
     return tuple(limit(name, in_force(name, pid)) for name in ("pids", "memory"))
 
 

@@ -73,7 +73,7 @@ done
 
 # What an execd of before left: a threaded group with groups in it.
 place pids memory cpu
-mkdir $top/here/execd-999999
+mkdir -p $top/here/execd/left
 sleep 1000 &
 other=$!
 echo $other >$top/here/cgroup.procs
@@ -84,7 +84,7 @@ wait $other 2>/dev/null
 begin
 is "after a threaded group: a session opens" hello "$(command_in_it echo hello)"
 is "after a threaded group: it is a domain again" domain "$(cat $top/here/cgroup.type)"
-is "after a threaded group: what was left is removed" "" "$(find $top/here -name execd-999999)"
+is "after a threaded group: what was left is removed" "" "$(find $top/here -name left)"
 
 end -TERM
 
@@ -100,9 +100,9 @@ before=$(systemctl show -P MainPID again)
 kill -KILL "$before"
 await 60 is_new
 is "after kill -9: a session opens" hello "$(command_in_it echo hello)"
-left=$(ls -d /sys/fs/cgroup/system.slice/again.service/execd-*)
+left=$(ls -d /sys/fs/cgroup/system.slice/again.service/execd*)
 is "after kill -9: the groups of before are gone" \
-	"/sys/fs/cgroup/system.slice/again.service/execd-$(systemctl show -P MainPID again)" "$left"
+	/sys/fs/cgroup/system.slice/again.service/execd "$left"
 has "after kill -9: memory is handed down" "$(cat "$left/cgroup.subtree_control")" memory
 systemctl stop again
 

@@ -7,6 +7,7 @@ they were when the first hundredth was done.
 import glob
 import os
 import pathlib
+import re
 import sys
 import threading
 
@@ -22,7 +23,9 @@ BESIDE = 2          # children that are no session's: broker, spare runner
 
 def groups_of(pid):
     """Control groups of that execd's sessions."""
-    return [d for own in glob.glob(f"/sys/fs/cgroup/**/execd-{pid}", recursive=True)
+    at = next(m[1] for c in children(pid)
+              if (m := re.search(r":(/[^:\n]*)/sessions/", pathlib.Path(f"/proc/{c}/cgroup").read_text())))
+    return [d for place in ("", "/*") for own in glob.glob(f"/sys/fs/cgroup{place}{at}")
             for d, _, _ in os.walk(own) if d != own]
 
 

@@ -458,10 +458,24 @@ ctl_answer_reload(struct broker *m, int code, const char *told)
 		next = TAILQ_NEXT(c, link);
 		if (c->state != CTL_HANDED)
 			continue;
+		c->out.len = 0;
 		ctl_write_reloaded(&c->out, code, told);
+		if (code == 0)
+			continue;
 		c->state = CTL_ANSWERING;
 		ctl_send(c);
 	}
+}
+
+void
+ctl_leave(void)
+{
+	struct ctl_client *c;
+
+	TAILQ_FOREACH (c, &clients, link)
+		if (c->state == CTL_HANDED && c->out.len > 0)
+			send(watch_fd(&c->source), c->out.data, c->out.len,
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* There is no place for this client. It is told so at once, if it reads. */

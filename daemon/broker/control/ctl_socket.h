@@ -68,9 +68,11 @@ void ctl_step(struct ctl_client *c, int64_t ms);
 void ctl_go_on(const struct broker *m);
 
 /* Answers the clients that asked for a reload, with an enum exit_code and what
- * was logged. */
+ * was logged. If all is well, ctl_leave() answers, as this broker's last act:
+ * whoever asks something after that asks the next one. */
 #define CTL_TOLD_MAX 8000
 void ctl_answer_reload(struct broker *m, int code, const char *told);
+void ctl_leave(void);
 
 /* In ctl_client.c: `execd ctl ...`. Returns an enum exit_code. */
 int ctl_main(int argc, char **argv);
