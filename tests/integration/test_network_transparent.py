@@ -39,8 +39,8 @@ def talk(host, port, say=b"hello\n", source=None):
     """What a plain program does; the other side speaks first."""
     try:
         with socket.create_connection((host, port), 20, source) as s:
+            greeting = s.recv(100)   # a reset is seen here, and before it getpeername(2) knows of none
             peer = s.getpeername()
-            greeting = s.recv(100)
             s.sendall(say)
             return [greeting.decode(), s.recv(100).decode(), peer[1]]
     except OSError as e:
