@@ -89,7 +89,7 @@ is_guarded(uint16_t port)
 int
 own_ports_set(int fd, const uint16_t ports[OWN_PORTS_MAX])
 {
-	uint16_t now[OWN_PORTS_MAX];
+	uint16_t now[OWN_PORTS_MAX], port;
 	size_t next = 0;
 
 	if (pread(fd, now, sizeof(now), 0) != sizeof(now))
@@ -99,7 +99,10 @@ own_ports_set(int fd, const uint16_t ports[OWN_PORTS_MAX])
 			continue;
 		while (next < OWN_PORTS_MAX && has_port(now, ports[next]))
 			next++;
-		now[i] = next < OWN_PORTS_MAX ? ports[next] : 0;
+		port = next < OWN_PORTS_MAX ? ports[next] : 0;
+		if (port == now[i])
+			continue;
+		now[i] = port;
 		if (pwrite(fd, &now[i], sizeof(now[i]),
 			(off_t)(i * sizeof(now[i]))) != sizeof(now[i]))
 			return -EIO;

@@ -41,6 +41,22 @@ placeholders_begin(bool in_view)
 	lstat(VIEW_EMPTY_BLANK, &cover_file);
 }
 
+/* path: with '/' as its last character. */
+static int
+open_made(char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		mkdir(path, 0700);
+		*p = '/';
+	}
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 void
 placeholders_begin_alone(void)
 {
@@ -53,12 +69,7 @@ placeholders_begin_alone(void)
 		return;
 	snprintf(path, sizeof(path), "%s%s/execd/placeholders/",
 	    given ? state : home, given ? "" : "/.local/state");
-	for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
-		*p = '\0';
-		mkdir(path, 0700);
-		*p = '/';
-	}
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open_made(path);
 	if (fd < 0)
 		return;
 	if (fd != PLACEHOLDERS_FD) {
