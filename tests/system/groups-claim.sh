@@ -48,7 +48,7 @@ for n in 0 1 2 3 4 5 6 7; do
 	begin
 	is "$name: a session opens" hello "$(command_in_it echo hello)"
 	is "$name: the group stays a domain" domain "$(cat $top/here/cgroup.type)"
-	handed=$(tr ' ' '\n' <"$(echo $top/here/execd-*)/cgroup.subtree_control" | sort | xargs)
+	handed=$(tr ' ' '\n' <"$top/here/execd/cgroup.subtree_control" | sort | xargs)
 	is "$name: all that there is is handed down" "$(printf '%s\n' "$@" | sort | xargs)" "$handed"
 	for c in pids memory cpu; do
 		[[ " $* " == *" $c "* ]] ||
@@ -112,7 +112,7 @@ systemd-run -q --unit=delegated -p Delegate=yes -p User=alice execd --listen $ex
 await 60 answers
 is "User= with Delegate=yes: a session opens" alice "$(command_in_it id -un)"
 has "User= with Delegate=yes: memory is handed down" \
-	"$(cat /sys/fs/cgroup/system.slice/delegated.service/execd-*/cgroup.subtree_control)" memory
+	"$(cat /sys/fs/cgroup/system.slice/delegated.service/execd/cgroup.subtree_control)" memory
 systemctl stop delegated
 systemd-run -q --unit=plain -p User=alice execd --listen $export_url --allow-unauthenticated
 await 60 answers
@@ -127,7 +127,7 @@ su - alice -c "XDG_RUNTIME_DIR=/run/user/1001 systemd-run -q --user --scope -p D
 await 60 answers
 is "a user's scope with Delegate=yes: a session opens" alice "$(command_in_it id -un)"
 has "a user's scope: what systemd delegated is handed down" \
-	"$(cat /sys/fs/cgroup/user.slice/user-1001.slice/user@1001.service/app.slice/mine.scope/execd-*/cgroup.subtree_control)" \
+	"$(cat /sys/fs/cgroup/user.slice/user-1001.slice/user@1001.service/app.slice/mine.scope/execd/cgroup.subtree_control)" \
 	"memory pids"
 su - alice -c "XDG_RUNTIME_DIR=/run/user/1001 systemctl --user stop mine.scope"
 wait
