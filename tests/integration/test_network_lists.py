@@ -202,9 +202,12 @@ def test_variables(client):
 
 OWN_SERVER = """import http.server, threading, urllib.request
 s = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
-threading.Thread(target=s.serve_forever, daemon=True).start()
+threading.Thread(target=s.serve_forever).start()
 for host in "127.0.0.1", "localhost":
-    print(urllib.request.urlopen("http://%s:%d/" % (host, s.server_port)).status)"""
+    with urllib.request.urlopen("http://%s:%d/" % (host, s.server_port)) as r:
+        r.read()
+        print(r.status)
+s.shutdown()"""
 
 
 @pytest.mark.parametrize("allow", [["a.example"], ["*:*"]])
