@@ -273,9 +273,11 @@ def test_decisions_are_counted_and_on_record(held, origin, directory):
 
 def test_decisions_about_requests_are_counted_and_on_record(held, origin, directory):
     """As those about commands are, without a process: what is refused, where it leads, and what it reached."""
-    o, other = origin(), origin()
+    # Without that word a connection is used again that ends meanwhile, and another one is asked for.
+    close = b"Connection: close\r\n"
+    o, other = origin(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + close + b"\r\nhi"), origin()
     at = f"127.0.0.1:{o.port}"
-    to_other = origin(f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{other.port}/\r\nContent-Length: 0\r\n\r\n".encode())
+    to_other = origin(f"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{other.port}/\r\nContent-Length: 0\r\n".encode() + close + b"\r\n")
     s = held(f"network-allow = {at} 127.0.0.1:{to_other.port} *.example", "network-deny = bad.example",
              public=["network-host = no"], free=["sandbox-allow-unsandboxed = yes"])
     c = session(s)
