@@ -12,6 +12,7 @@ from test_ctl import Ctl
 from test_hangs import BOUND, child
 from test_listeners import get
 from test_metrics import Scraper
+from test_spare import spares
 from test_tls import Authority
 
 WELL = (200, "ok\n")
@@ -137,6 +138,9 @@ def test_a_root_that_is_stopped(operated, user):
     """No session opens then, which a balancer sees; those that there are go on, and a new one is told why."""
     s, plain, op = operated()
     c, broker = s.connect(plain, token="t").ready(), s.broker
+    # A broker that has just asked root for a spare runner ends when no answer comes. This one answers, so it has it.
+    poll(lambda: spares(s) or s.connect(plain, token="t").ready().drop(), what="spare")
+    Ctl(s, user).json("status")
     with stopped(s.pid):
         poll(lambda: get(op, "/healthz") == (503, "root's execd does not answer\n"), 10, "a word about it")
         assert get(op, "/readyz")[0] == get(plain, "/readyz")[0] == 503 and get(op, "/livez") == WELL
