@@ -43,7 +43,7 @@ static void
 drop(size_t i)
 {
 	int fd = logs[i].fd;
-	char byte;
+	char byte = 0;
 
 	/* Nothing more can come, but a descriptor may wait. */
 	shutdown(fd, SHUT_RDWR);

@@ -186,10 +186,10 @@ def test_who_stops_his_own_runner_makes_nobody_ill(operated, user, mode, watchdo
     assert not any(silent().values()) and Scraper(op)("execd_silent_runners") == 0
     if mode == "user":
         c.post("process/start", start_params("stop", STOP))
-        poll(lambda: "State:\tT" in open(f"/proc/{runner}/status").read(), what="the stop")
     else:       # It is the first process of its namespace, and its own commands stop it in vain.
         assert c.run("stop", STOP).code == 0
         os.kill(runner, signal.SIGSTOP)
+    poll(lambda: "State:\tT" in open(f"/proc/{runner}/status").read(), what="the stop")
     try:
         assert silent() == {c.session_id[:8]: True, other.session_id[:8]: False}
         assert "its runner does not answer" in ctl("list")
