@@ -2,14 +2,13 @@
 """Requests of HTTP that the server makes. They end with their connection: what was still coming is AnswerLost."""
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .connection import Connection, Listener
+from .connection import Connection
 from .errors import AnswerLost, ExecdError, LimitExceeded, OperatingSystemError, ProtocolError
+from .stream import Stream
 from .values import check, check_bytes, check_text, from_base64, member, milliseconds, optional, to_base64
 
 BODY_MAX = 64 << 20    # bytes of http(), unless told otherwise
@@ -54,20 +53,15 @@ def check_request(method: Any, url: Any, headers: Any, body: Any, timeout: Any, 
     return params
 
 
-class HttpStream(Listener):
+class HttpStream(Stream[bytes]):
     """An asynchronous iterator of the body."""
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, connection.new_id())
         self.status = 0
         self.headers: list[tuple[str, str]] = []
-        self._connection = connection
-        self._id = connection.new_id()
         self._seq = 0
-        self._queue: deque[bytes] = deque()
         self._queued = 0
-        self._done = False
-        self._error: ExecdError | None = None
-        self._changed = asyncio.Event()
 
     async def open(self, params: dict[str, Any]) -> None:
         self._connection.listeners[self._id] = self
@@ -103,42 +97,21 @@ class HttpStream(Listener):
     def lost(self) -> None:
         self._finish(AnswerLost("http/request: the connection was lost before the end of the body"))
 
-    def failed(self, error: ExecdError) -> None:
-        self._finish(error)
-
     def _finish(self, error: ExecdError | None) -> None:
-        if not self._done:
-            self._done, self._error = True, error
-        self._connection.listeners.pop(self._id, None)
+        super()._finish(error)
         self._connection.crowd(self, False)
-        self._changed.set()
 
     def close(self) -> None:
         """What still comes is dropped; a server knows no way to be told so."""
         self._finish(None)
         self._queue.clear()
 
-    def __aiter__(self) -> HttpStream:
-        return self
-
     async def __anext__(self) -> bytes:
-        while not self._queue:
-            if self._error is not None:
-                raise self._error
-            if self._done:
-                raise StopAsyncIteration
-            await self._connection.wait(self._changed)
-        data = self._queue.popleft()
+        data = await super().__anext__()
         self._queued -= len(data)
         if self._queued < PAUSE_MAX // 2:
             self._connection.crowd(self, False)
         return data
-
-    async def __aenter__(self) -> HttpStream:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        self.close()
 
 
 async def request(connection: Connection, params: dict[str, Any], max_bytes: int) -> HttpResponse:

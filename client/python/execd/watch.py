@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from .connection import Connection, Listener
+from .connection import Connection
 from .errors import ExecdError
 from .paths import from_uri
+from .stream import Stream
 from .values import member, optional
 
 QUEUED_MAX = 10000  # changes that nobody reads; then they are `lost`
@@ -24,17 +24,12 @@ class Change:
     path: str
 
 
-class Watch(Listener):
+class Watch(Stream[Change]):
     """An asynchronous iterator of changes, which ends when the path names something else or nothing."""
 
     def __init__(self, connection: Connection, path: str, params: dict[str, Any]) -> None:
-        self.path = path
-        self._connection, self._params = connection, params
-        self._id = connection.number()
-        self._queue: deque[Change] = deque()
-        self._done = False
-        self._error: ExecdError | None = None
-        self._changed = asyncio.Event()
+        super().__init__(connection, connection.number())
+        self.path, self._params = path, params
         self._again: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -72,34 +67,7 @@ class Watch(Listener):
         except ExecdError:
             pass  # open() has told it
 
-    def failed(self, error: ExecdError) -> None:
-        self._finish(error)
-
-    def _finish(self, error: ExecdError | None) -> None:
-        if not self._done:
-            self._done, self._error = True, error
-        self._connection.listeners.pop(self._id, None)
-        self._changed.set()
-
     def close(self) -> None:
         if not self._done:
             self._connection.tell("fs/unwatch", {"watchId": self._id})
         self._finish(None)
-
-    def __aiter__(self) -> Watch:
-        return self
-
-    async def __anext__(self) -> Change:
-        while not self._queue:
-            if self._error is not None:
-                raise self._error
-            if self._done:
-                raise StopAsyncIteration
-            await self._connection.wait(self._changed)
-        return self._queue.popleft()
-
-    async def __aenter__(self) -> Watch:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        self.close()
