@@ -186,8 +186,8 @@ bool wire_pending(const struct execd_client *c);
  * -EBADMSG means that the peer is not an exec-server. */
 int wire_flush(struct execd_client *c);
 int wire_read(struct execd_client *c);
-/* Adds to the error what a program wrote that has not begun with the protocol
- * and has not ended its line, such as a question for a password. */
+/* A program may write something before the protocol and not end its line, such
+ * as a question for a password. This adds those words to the error. */
 void wire_add_said(struct execd_client *c);
 
 /* client.c */

@@ -78,8 +78,9 @@ cgroup_claim_remove(const struct cgroup *parent, const char *name)
 	return cgroup_remove(parent, name);
 }
 
-/* The directory may have been removed between the open and the lock. Where a
- * process is left of an execd that was killed, its group is not used again. */
+/* Another execd may remove the directory between the open and the lock. If a
+ * process of an execd that was killed is still in the group, the group is not
+ * used again. */
 static int
 lock_group(int parent, const char *name, int fd)
 {

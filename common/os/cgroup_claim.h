@@ -22,7 +22,7 @@ struct cgroup_claim {
 /*
  * Makes the group, or takes that of a program that was killed. In version 2 all
  * processes of this program move into it, and all controllers are handed down.
- * If that cannot be, everything is as it was before.
+ * If that fails, all of it is taken back.
  *
  * Returns 0 with the group, or -errno without one. why[CGROUP_CLAIM_WHY_MAX]
  * then says in words what is missing; it is also filled, and otherwise empty,

@@ -8,9 +8,9 @@
 
 #include <errno.h>
 
-/* ENOENT of a script whose first line ends with a carriage return, which
- * execve(2) takes for a part of the interpreter's name. No kernel has this
- * errno for anything else that program_execute() does. */
+/* The first line of a script ends with a carriage return. execve(2) takes that
+ * for a part of the interpreter's name, and says ENOENT. No system call of
+ * program_execute() has this errno of its own. */
 #define PROGRAM_CARRIAGE_RETURN ELIBSCN
 
 /*

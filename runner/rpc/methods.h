@@ -44,7 +44,7 @@ struct session_process *method_process_begin(
 /* What a start that is not answered has; NULL is fine. */
 void start_free(struct start *st);
 
-/* The id of the process that it starts. It points into the start. */
+/* Returns the id of the process that is started. It points into st. */
 struct slice start_process_id(const struct start *st);
 
 struct process;

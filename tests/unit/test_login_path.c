@@ -48,6 +48,8 @@ static const struct row {
 	    "/bin:/usr/bin" },
 	{ "ENV_PATH PATH=\n", NULL, NULL, NULL, NULL },
 	{ "ENV_PATHS PATH=/no\n", NULL, NULL, NULL, NULL },
+	{ "ENV_PATH PATH=/no\nENV_PATH PATH=/last\n", NULL, NULL, NULL,
+	    "/last" },
 	/* Nobody reads the file. */
 	{ "ENV_PATH PATH=/bin\n", "PATH=/opt/bin\n", NULL, NULL, "/bin" },
 	{ "ENV_PATH PATH=/bin\n", "PATH=/opt/bin\n", PAM_LOCALE, NULL, "/bin" },

@@ -60,7 +60,7 @@ slot_of(const struct identity *id)
 	return NULL;
 }
 
-/* As an idle loop would, but for the process. */
+/* An idle loop does the same, and starts a process, too. */
 static struct spare *
 make(struct identity *id)
 {

@@ -230,8 +230,8 @@ update_ports(struct forward *f)
 		    f->ports[i].source.fd, more ? POLLIN : 0);
 }
 
-/* The other end is loopback, and as with ssh it can be said. Returns what
- * follows a name of it. */
+/* The far end is always loopback. Who is used to ssh writes its name all the
+ * same. Returns what follows that name. */
 static const char *
 skip_loopback(const char *text)
 {

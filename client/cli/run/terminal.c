@@ -240,8 +240,8 @@ run_repaint(void *arg)
 	timer_set(r->ctl, &r->repaint, NUDGE_MS);
 }
 
-/* Leaves if the command is not to get the signal: execctl only watches or
- * reads, or the connection is lost. */
+/* execctl leaves if the command does not get the signal: because execctl only
+ * watches or reads, or because the connection is lost. */
 static bool
 leave(struct run *r, int sig)
 {

@@ -51,12 +51,14 @@ is_read(const char *etc)
 
 /* Returns the value of a line that begins with key and one of the separators,
  * or NULL. The text of the line is cut behind it. */
-static char *
+static const char *
 value_of(char *line, const char *key, const char *separators)
 {
 	size_t n = strlen(key), len;
 
 	line += strspn(line, BLANKS);
+	if (strncmp(line, "export ", 7) == 0)
+		line += 7;
 	if (strncmp(line, key, n) != 0 || line[n] == '\0' ||
 	    strchr(separators, line[n]) == NULL)
 		return NULL;
@@ -71,56 +73,38 @@ value_of(char *line, const char *key, const char *separators)
 	return line;
 }
 
+/* The last line with the key counts, as it does for login(1) and PAM. */
 static char *
-from_environment(const char *etc)
+find_value(
+    const char *etc, const char *name, const char *key, const char *separators)
 {
 	_cleanup_free_ char *line = NULL;
-	FILE *f = open_in(etc, "environment");
-	char *path = NULL, *value;
+	FILE *f = open_in(etc, name);
+	char *found = NULL;
+	const char *value;
 	size_t cap = 0;
 
 	while (f != NULL && getline(&line, &cap, f) >= 0) {
-		char *at = line + strspn(line, BLANKS);
-
-		if (strncmp(at, "export ", 7) == 0)
-			at += 7;
-		value = value_of(at, "PATH", "=");
-		if (value != NULL) {
-			free(path);
-			path = xstrdup(value);
-		}
+		value = value_of(line, key, separators);
+		if (value == NULL)
+			continue;
+		free(found);
+		found = xstrdup(
+		    strncmp(value, "PATH=", 5) == 0 ? value + 5 : value);
 	}
 	if (f != NULL)
 		fclose(f);
-	return path;
-}
-
-static char *
-from_login_defs(const char *etc)
-{
-	_cleanup_free_ char *line = NULL;
-	FILE *f = open_in(etc, "login.defs");
-	char *path = NULL, *value;
-	size_t cap = 0;
-
-	while (f != NULL && path == NULL && getline(&line, &cap, f) >= 0) {
-		value = value_of(line, "ENV_PATH", " \t=\"");
-		if (value != NULL && strncmp(value, "PATH=", 5) == 0)
-			value += 5;
-		path = value != NULL ? xstrdup(value) : NULL;
-	}
-	if (f != NULL)
-		fclose(f);
-	return path;
+	return found;
 }
 
 char *
 login_path(const char *etc)
 {
-	char *path = is_read(etc) ? from_environment(etc) : NULL;
+	char *path =
+	    is_read(etc) ? find_value(etc, "environment", "PATH", "=") : NULL;
 
 	if (path == NULL)
-		path = from_login_defs(etc);
+		path = find_value(etc, "login.defs", "ENV_PATH", " \t=\"");
 	if (path != NULL && path[0] == '\0') {
 		free(path);
 		path = NULL;

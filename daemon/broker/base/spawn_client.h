@@ -54,9 +54,9 @@ const struct cgroup *spawn_sessions_group(void);
 void spawn_past(bool past);
 bool spawn_is_past(void);
 
-/* Returns the content of the file, which no longer changes, and its mode, with
- * COPY_OF_ROOTS. The descriptor is the caller's. Or returns -errno with the
- * reason in found->why. */
+/* Returns a descriptor of a copy of the file, which is the caller's. *mode is
+ * the mode of the file, with COPY_OF_ROOTS if it is root's. Returns -errno on
+ * an error, with the reason in found->why. */
 int spawn_file(const char *path, mode_t *mode, struct control_found *found);
 
 /* Sends the place to root and sets its number. *fd is what root opened, the

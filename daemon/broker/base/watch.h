@@ -30,8 +30,8 @@ int watch_fd(const struct event *e);
 /* Calls `due` in ms milliseconds, and forgets an earlier time of the event. */
 void watch_time(struct event *e, int64_t ms, event_callback_fn due, void *arg);
 
-/* Waits no longer for a time or a descriptor. Returns the descriptor, which is
- * then the caller's, or -1 if there was none. */
+/* The event is no longer waited for. Returns its descriptor, which is then the
+ * caller's, or -1 if it had none. */
 int watch_end(struct event *e);
 
 /* The same, and closes the descriptor. */

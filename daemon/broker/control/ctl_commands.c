@@ -543,8 +543,8 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
-/* Another broker reads the configuration and tells every line that it logs
- * about it (ctl_answer_reload()). */
+/* Another broker reads the configuration. ctl_answer_reload() gets the lines
+ * that it logs about it. */
 static int
 answer_reload(struct ctl_request *r, struct json_writer *w)
 {
