@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "program.h"
 
+#include <sys/resource.h>
+
 #include "base.h"
 
 /* Tells whether the file begins with "#!" and its first line ends with CR
@@ -55,4 +57,19 @@ program_execute(
 			close(fd);
 	}
 	return -err;
+}
+
+int
+program_limit_cpu(uint32_t seconds)
+{
+	const struct rlimit limit = { seconds, (rlim_t)seconds + 1 };
+	struct rlimit have;
+
+	if (seconds == 0)
+		return 0;
+	if (getrlimit(RLIMIT_CPU, &have) < 0)
+		return -errno;
+	if (have.rlim_max < limit.rlim_max)
+		return 0;
+	return setrlimit(RLIMIT_CPU, &limit) < 0 ? -errno : 0;
 }

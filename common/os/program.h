@@ -7,6 +7,7 @@
 #define PROGRAM_H
 
 #include <errno.h>
+#include <stdint.h>
 
 /* The first line of a script ends with a carriage return. execve(2) takes that
  * for a part of the interpreter's name, and says ENOENT. No system call of
@@ -22,5 +23,10 @@
  */
 int program_execute(
     const char *const *candidates, char *const argv[], char *const envp[]);
+
+/* Limits the processor time of each process of a command (RLIMIT_CPU): after so
+ * many seconds it gets SIGXCPU, which says why, and a second later SIGKILL. A
+ * limit that is lower stays. 0: no limit. Returns 0 or -errno. */
+int program_limit_cpu(uint32_t seconds);
 
 #endif

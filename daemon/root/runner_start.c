@@ -35,7 +35,6 @@ limit_resources(const struct control_user *s)
 		{ "max-open-files", RLIMIT_NOFILE,
 		    s->max_open_files > 0 ? 2 * (uint64_t)s->max_open_files + 2
 					  : 0 },
-		{ "max-cpu-time", RLIMIT_CPU, s->max_cpu_ms / 1000 },
 		{ "max-address-space", RLIMIT_AS, s->max_address_bytes },
 		{ "max-file-size", RLIMIT_FSIZE, s->max_file_bytes },
 	};
@@ -43,9 +42,6 @@ limit_resources(const struct control_user *s)
 	for (size_t i = 0; i < nitems(limits); i++) {
 		struct rlimit r = { limits[i].value, limits[i].value };
 
-		/* SIGXCPU comes first and says why, then SIGKILL. */
-		if (limits[i].resource == RLIMIT_CPU)
-			r.rlim_max++;
 		if (limits[i].value > 0 &&
 		    setrlimit(limits[i].resource, &r) < 0)
 			log_fatal_errno(-errno, "runner for %s: %s %llu",

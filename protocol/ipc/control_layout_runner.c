@@ -7,8 +7,8 @@
 static const struct field session_config_fields[] = {
 	FIELDS(control_session_config, session_id, provider_id, shell, home,
 	    path_map, pid_namespace, netproxy, userns, redirects, cgroups,
-	    command_deadline_ms, output_rate, record_tty, record_input,
-	    record_required),
+	    command_deadline_ms, command_cpu_s, output_rate, record_tty,
+	    record_input, record_required),
 	FIELDS(control_session_config, record_max_bytes, detached_ttl_ms,
 	    closed_ttl_ms, kill_grace_ms, retention_bytes, max_message_bytes,
 	    ping_interval_ms, pong_deadline_ms),

@@ -24,6 +24,7 @@ struct control_session_config {
 	uint8_t redirects;  /* enum control_can */
 	uint8_t cgroups;    /* bits: which enum cgroup_hierarchy come along */
 	uint32_t command_deadline_ms; /* 0: none */
+	uint32_t command_cpu_s; /* processor time of a process; 0: no limit */
 	/* bytes per second for all commands; 0: no limit */
 	uint64_t output_rate;
 	/* record terminals, and with record_input also what is typed */

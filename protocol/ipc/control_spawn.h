@@ -173,7 +173,7 @@ struct control_user {
 	/* its commands have limits of their own on processor time */
 	uint8_t limits_command_cpu, none[7];
 	/* of each process; 0: as root has it */
-	uint32_t max_open_files, max_cpu_ms;
+	uint32_t max_open_files, nothing; /* older: of processor time */
 	uint64_t max_address_bytes, max_file_bytes;
 };
 

@@ -155,6 +155,10 @@ child_steps(const struct spawn_request *r, struct child_ends *c, pid_t runner,
 	err = descriptors_restrict();
 	if (err < 0)
 		return err;
+	*step = "limit of processor time";
+	err = program_limit_cpu(r->cpu_s);
+	if (err < 0)
+		return err;
 	process_tree_set_mark(r->mark);
 	*step = "parent-death signal";
 	if (r->parent_death_signal && prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -31,6 +31,7 @@ struct spawn_request {
 	bool pipe_stdin;
 	bool parent_death_signal; /* set it: no pid namespace would kill it */
 	uint64_t mark;		  /* process_tree.h; 0: none */
+	uint32_t cpu_s;		  /* program_limit_cpu() */
 	int null_fd;		  /* /dev/null, for stdin without a pipe */
 	int given;		  /* becomes descriptor 3; 0: none */
 	bool may_wait; /* nobody waits for it: result.starting; no sandbox */

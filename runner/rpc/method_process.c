@@ -360,6 +360,7 @@ start(struct request *r, const struct launch *l, char **envp,
 		.modes = p->terminal_modes,
 		.pipe_stdin = told && p->pipe_stdin,
 		.parent_death_signal = !s->config.pid_namespace,
+		.cpu_s = s->config.command_cpu_s,
 		.null_fd = s->null_fd,
 		.may_wait = l->may_wait,
 	};

@@ -17,29 +17,29 @@
 
 /*
  * At the hard limit the kernel kills with SIGKILL and gives no other sign
- * (setrlimit(2)). The runner has the same limit as its commands. The kernel
- * counts ticks for the limit, but getrusage(2) measures exactly: on a busy host
- * a process had used 1.68 s when the limit of 2 s killed it. So half of the
- * limit is taken as reached.
+ * (setrlimit(2)). The kernel counts ticks for the limit, but getrusage(2)
+ * measures exactly: on a busy host a process had used 1.68 s when the limit of
+ * 2 s killed it. So half of the limit is taken as reached.
  */
 static bool
-used_all_cpu_time(const struct rusage *usage)
+used_all_cpu_time(const struct rusage *usage, uint64_t limit_s)
 {
 	uint64_t ms =
 	    ms_of_timeval(&usage->ru_utime) + ms_of_timeval(&usage->ru_stime);
-	struct rlimit limit;
 
-	return getrlimit(RLIMIT_CPU, &limit) == 0 &&
-	       limit.rlim_max != RLIM_INFINITY && ms >= limit.rlim_max * 500;
+	return limit_s > 0 && ms >= (limit_s + 1) * 500;
 }
 
 static enum end_cause
-cause_of_signal(const struct process *p, int sig)
+cause_of_signal(const struct session_process *sp, int sig)
 {
+	const struct process *p = &sp->process;
+	uint32_t cpu_s = sp->session->config.command_cpu_s;
+
 	if (p->oom_killed)
 		return END_MEMORY;
-	if (sig == SIGXCPU ||
-	    (sig == SIGKILL && !p->killed && used_all_cpu_time(&p->usage)))
+	if (sig == SIGXCPU || (sig == SIGKILL && !p->killed &&
+				  used_all_cpu_time(&p->usage, cpu_s)))
 		return END_CPU_TIME;
 	if (sig == SIGXFSZ)
 		return END_FILE_SIZE;
@@ -65,7 +65,7 @@ end_cause(const struct session_process *sp)
 	if (sp->session->terminating || sp->orphaned)
 		return END_SESSION;
 	if (WIFSIGNALED(p->wait_status))
-		return cause_of_signal(p, WTERMSIG(p->wait_status));
+		return cause_of_signal(sp, WTERMSIG(p->wait_status));
 	return END_ITSELF;
 }
 

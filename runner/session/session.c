@@ -176,6 +176,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 		.userns = s->userns,
 		.homes = s->homes,
 		.parent_death_signal = !s->config.pid_namespace,
+		.cpu_s = s->config.command_cpu_s,
 		.home = s->config.home,
 		.tmpdir = environment_get(s->env, "TMPDIR"),
 		.give_up = give_up_helper,

@@ -2,11 +2,13 @@
 """A limit that acts is told where the person looks: a line on standard error before exited, members of exited and of
 process/read, execctl, the log. Who reads a bare 137 looks for a bug in the program."""
 import os
+import pathlib
 import subprocess
 
 import pytest
 from conftest import BUILD, as_user
 from test_ceiling import policy, start, work  # noqa: F401
+from test_signals import descendants
 
 EXECCTL = BUILD / "client/execctl"
 HOG = ["/usr/bin/python3", "-c", "x = bytearray(300 << 20); print(len(x))"]
@@ -82,6 +84,20 @@ def test_execctl_says_it_once(limited, start, user):
     r = subprocess.run(as_user(user, [str(EXECCTL), "run", "--url", start.server.url, "--", *HOG]), env=env,
                        capture_output=True, text=True, timeout=60)
     assert r.returncode == 137 and r.stderr.count("killed") == 1 and "command-memory-max = 64M" in r.stderr, r
+
+
+@pytest.mark.parametrize("sandboxed", [False, True])
+def test_processor_time_is_of_commands(start, work, sandboxed):
+    """Not of the session's own programs, which read files and start commands for as long as it lives."""
+    c = start("allow-unsandboxed = yes\nmax-profile = managed\n", "max-cpu-time = 7s\n")
+    extra = {"sandbox": policy(work)} if sandboxed else {}
+    r = c.run("limits", ["/bin/sh", "-c", "ulimit -St; ulimit -Ht"], cwd=f"file://{work}", **extra)
+    assert r.stdout == "7\n8\n", r
+    c.call("fs/getMetadata", {"path": f"file://{work}", **extra})
+    runner = start.server.runner(c)
+    for pid in [runner, *descendants(runner)]:
+        limit = pathlib.Path(f"/proc/{pid}/limits").read_text().splitlines()[1]
+        assert limit.split()[3:5] == ["unlimited", "unlimited"], limit
 
 
 def test_processor_time(start, work):

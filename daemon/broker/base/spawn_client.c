@@ -542,7 +542,6 @@ tell_user(const struct identity *id)
 		.limits_command_cpu =
 		    l->command.cpu_percent > 0 || l->command.cpu_weight > 0,
 		.max_open_files = l->max_open_files,
-		.max_cpu_ms = l->max_cpu_ms,
 		.max_address_bytes = l->max_address_bytes,
 		.max_file_bytes = l->max_file_bytes,
 	};

@@ -322,6 +322,7 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	struct control_session_config c = {
 		.pid_namespace = m->root,
 		.command_deadline_ms = s->identity->limits.command_deadline_ms,
+		.command_cpu_s = s->identity->limits.max_cpu_ms / 1000,
 		.output_rate = s->identity->limits.output_rate,
 		.record_tty = s->identity->record.directory != NULL,
 		.record_input = s->identity->record.input,

@@ -132,6 +132,8 @@ inside_limit_command(const struct inside *in)
 	int err = limit_open_files(&in->options);
 
 	if (err == 0)
+		err = program_limit_cpu(in->options.cpu_s);
+	if (err == 0)
 		err = lower_limit(RLIMIT_NPROC, in->options.processes);
 	return err < 0 ? err
 		       : lower_limit(RLIMIT_DATA, in->options.memory_bytes);

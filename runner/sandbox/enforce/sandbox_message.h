@@ -78,6 +78,7 @@ struct sandbox_options {
 	/* RLIMIT_NOFILE of a command; the soft limit may be more */
 	uint64_t open_files, open_files_soft;
 	uint64_t file_bytes; /* RLIMIT_FSIZE */
+	uint32_t cpu_s;	     /* of a command: program_limit_cpu() */
 	/* Used if no control groups count these; 0: no limit here. */
 	uint64_t processes;    /* RLIMIT_NPROC */
 	uint64_t memory_bytes; /* RLIMIT_DATA, of each process */

@@ -32,6 +32,7 @@ options_of(const struct sandbox_host *host, const struct sandbox_limits *l)
 		.open_files = sandboxes_open_files(l),
 		.open_files_soft = descriptors_soft(),
 		.file_bytes = l->file_bytes,
+		.cpu_s = host->cpu_s,
 		/* Used where control groups do not exist. */
 		.processes =
 		    host->controllers & CGROUP_COUNTS_PIDS ? 0 : l->pids,

@@ -50,6 +50,7 @@ struct sandbox_host {
 	int userns;		  /* the session's user namespace; -1: none */
 	bool parent_death_signal; /* no pid namespace would kill what remains */
 	unsigned controllers;	  /* as in struct sandboxes */
+	uint32_t cpu_s;		  /* program_limit_cpu() */
 	int own_ports; /* for own_ports_take(); -1: none is guarded */
 	const char *home, *tmpdir;
 	char *const *homes; /* environment of the file helpers */
