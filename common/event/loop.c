@@ -53,23 +53,40 @@ woken_cb(evutil_socket_t fd, short what, void *arg)
 {
 }
 
-/* Without the list of changes event_add() fails for an event that is not
- * watched, and forgets it. */
-struct event_base *
-loop_new(void)
+static struct event_base *
+make(int flags, const char *avoided)
 {
 	struct event_config *c = event_config_new();
 	struct event_base *base = NULL;
 
 	if (c != NULL &&
-	    event_config_set_flag(
-		c, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV |
-		       EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST) == 0)
+	    event_config_set_flag(c, flags | EVENT_BASE_FLAG_NOLOCK |
+					 EVENT_BASE_FLAG_IGNORE_ENV) == 0 &&
+	    (avoided == NULL || event_config_avoid_method(c, avoided) == 0))
 		base = event_base_new_with_config(c);
-	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (base == NULL || wake_fd < 0)
+	if (base == NULL)
 		log_fatal("the event loop cannot be set up");
 	event_config_free(c);
+	return base;
+}
+
+struct event_base *
+loop_new_direct(bool alone)
+{
+	return make(0, alone ? NULL : "epoll");
+}
+
+/* Without the list of changes event_add() fails for an event that is not
+ * watched, and forgets it. */
+struct event_base *
+loop_new(void)
+{
+	struct event_base *base =
+	    make(EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST, NULL);
+
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0)
+		log_fatal("the event loop cannot be set up");
 	loop_trust();
 	if (event_base_once(base, wake_fd, EV_READ, woken_cb, NULL, NULL) < 0)
 		log_fatal("event loop: out of memory");

@@ -23,6 +23,15 @@ struct timeval;
 struct event_base *loop_new(void);
 void loop_turn(struct event_base *base);
 
+/*
+ * Makes the loop of a program of which others have copies of descriptors: the
+ * kernel stops to watch one as soon as its event is deleted. `alone`: the
+ * program has its user for itself; else it waits with poll(2), for which other
+ * processes of the user can take nothing away. Without memory for it the
+ * program ends.
+ */
+struct event_base *loop_new_direct(bool alone);
+
 /* From now on any warning of libevent ends the program. An event that is not
  * watched would never occur, and the program would wait for it for ever. */
 void loop_trust(void);

@@ -471,7 +471,7 @@ prepare(struct broker *m)
 		group_limits_log(m->root);
 	raise_descriptors(m);
 	make_provider_id(m);
-	watch_init();
+	watch_init(m->root);
 	if (spawn_watch() < 0)
 		return EXIT_FAILED;
 	/* The filter is loaded before the broker hears a client, a runner or an

@@ -33,21 +33,6 @@ __asan_default_options(void)
 }
 #endif
 
-static void
-make_event_base(void)
-{
-	struct event_config *c = event_config_new();
-
-	if (c == NULL)
-		log_fatal("event configuration: out of memory");
-	event_config_set_flag(
-	    c, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-	base = event_base_new_with_config(c);
-	event_config_free(c);
-	if (base == NULL)
-		log_fatal("event base: out of memory");
-}
-
 /* Uses everything once that opens or loads something at its first use. */
 static void
 warm_up(void)
@@ -72,7 +57,7 @@ main(int argc, char **argv)
 	log_never_block();
 	signals_ignore_unused(true);
 	crypto_memory_init();
-	make_event_base();
+	base = loop_new_direct(given);
 	loop_log(base);
 	heap_init(base);
 	warm_up();

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
 """The kernel counts what a user watches with epoll(7): one command of the user may take all of it. The runner and what
 it starts go on with poll(2)."""
+import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -51,3 +53,26 @@ def test_a_list_of_hosts_without_watches(starved, sandboxes, origin):  # noqa: F
                    **own(f"127.0.0.1:{o.port}"))
     assert [line[0] for line in lines] == [200, 200], lines
     assert starved.log.count(SAID) >= 2, starved.log
+
+
+def test_an_ordinary_users_execd_without_watches(mode, user):
+    """Its broker and its front-end have the user of the commands: they begin, serve and go on with sessions of the broker before."""
+    if mode == "root":
+        pytest.skip("root's broker and front-end have users of their own")
+    without = BUILD / "tests/torture/no_watches"
+    with Tree(execd_broker=without, execd_frontend=without) as tree:
+        s = tree.serve(mode, user)
+        try:
+            path = tree.path / "file"
+            path.write_bytes(faults.FILE)
+            path.chmod(0o644)
+            c = s.ready()
+            faults.session(s.url, path, http=True, sandboxed=False)
+            os.kill(s.broker, signal.SIGKILL)
+            s.wait_log(": adopted, of ")
+            c.drop()
+            again = s.connect().ready(resumeSessionId=c.session_id)
+            assert again.run("p", ["/bin/echo", "fine"]).stdout == "fine\n"
+        finally:
+            s.stop()
+        assert "killing it" not in s.log and "exited with status" not in s.log, s.log

@@ -313,6 +313,6 @@ main(void)
 		cmocka_unit_test(test_nothing_is_taken_from_the_condemned),
 	};
 
-	watch_init();
+	watch_init(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ set_up(void **state)
 	broker.helpers = &the_helpers;
 	frontend_init(broker.frontend);
 	broker.sessions = &the_sessions;
-	watch_init();
+	watch_init(true);
 	broker.conf = conf_load(&options, &code);
 	if (broker.conf == NULL ||
 	    listener_open(broker.conf->listeners[0]) != 0 ||

@@ -118,6 +118,6 @@ main(void)
 		TEST(test_a_deadline),
 	};
 
-	watch_init();
+	watch_init(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

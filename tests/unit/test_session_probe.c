@@ -199,6 +199,6 @@ main(void)
 		TEST(test_one_that_is_ending_is_not_asked),
 	};
 
-	watch_init();
+	watch_init(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

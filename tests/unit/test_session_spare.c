@@ -142,6 +142,6 @@ main(void)
 		    test_the_longest_unused_gives_way, set_up, tear_down),
 	};
 
-	watch_init();
+	watch_init(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -274,6 +274,6 @@ main(void)
 		    test_what_a_runner_tells, set_up, tear_down),
 	};
 
-	watch_init();
+	watch_init(true);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

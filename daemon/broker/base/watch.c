@@ -52,23 +52,13 @@ be_silent(int severity, const char *text)
 {
 }
 
-/*
- * Root's execd has copies of many descriptors. So the kernel must stop to watch
- * one before it is closed here, and changes are not collected in a list.
- */
 void
-watch_init(void)
+watch_init(bool alone)
 {
-	struct event_config *c = event_config_new();
-
 	event_set_log_callback(be_silent);
-	if (c == NULL ||
-	    event_config_set_flag(
-		c, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV) < 0 ||
-	    (base = event_base_new_with_config(c)) == NULL ||
-	    event_base_priority_init(base, PRIORITIES) < 0)
+	base = loop_new_direct(alone);
+	if (event_base_priority_init(base, PRIORITIES) < 0)
 		log_fatal("the event loop cannot be set up");
-	event_config_free(c);
 }
 
 void

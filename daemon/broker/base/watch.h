@@ -8,10 +8,11 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <stdint.h>
 
-/* Makes the loop. */
-void watch_init(void);
+#include "base.h"
+
+/* Makes the loop; `alone` as in loop_new_direct(). */
+void watch_init(bool alone);
 
 /* Handles what is ready, or waits for it. */
 void watch_turn(void);
