@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from conftest import EXECD, ROOT, as_user, change_users, is_alive, kill, pids_with, poll
+from conftest import EXECD, ROOT, as_user, change_users, is_alive, kill, pids_with, poll, stopped
 from execctl import Execctl
 from test_audit import configuration, events
 
@@ -310,6 +310,18 @@ def test_reload_says_what_changed_and_what_is_wrong(audited):
     assert f"{s.path}:{line}: " in told and "max-sesions" in told and "the configuration stays as it was" in told
     assert ctl.json("status")["sessions"]["max"] == 3
     assert [e["result"] for e in commands_of(log) if e["command"] == "reload"] == ["asked"] * 3
+
+
+def test_two_reloads_at_once(audited):
+    """Nobody hears that a file is well which only the other one's broker has read."""
+    s, ctl, log = audited()
+    with stopped(s.pid):
+        first = subprocess.Popen(ctl.argv("reload"), stdout=subprocess.PIPE, text=True)
+        poll(lambda: [e for e in commands_of(log) if e["command"] == "reload"], what="the first one's record")
+        s.path.write_text(s.path.read_text() + "max-sesions = 4\n")
+        assert "another reload is under way" in ctl("reload", code=1)
+    assert first.wait(30) == 3
+    assert "max-sesions" in ctl("reload", code=3)
 
 
 def test_without_a_file_there_is_nothing_to_reload(spawn, user):

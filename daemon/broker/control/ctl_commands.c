@@ -553,6 +553,10 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	if (m->conf->path == NULL)
 		return ctl_refuse(
 		    r, "failed", "there is no configuration to reload\n");
+	if (!ctl_begin_reload())
+		return ctl_refuse(r, "busy",
+		    "another reload is under way, and may have read the file "
+		    "before it was changed: ask again\n");
 	m->on->reload(r->broker);
 	r->client->state = CTL_HANDED;
 	ctl_step(r->client, CTL_CLIENT_MS);

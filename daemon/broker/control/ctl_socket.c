@@ -449,11 +449,25 @@ ctl_go_on(const struct broker *m)
 				list(c);
 }
 
+/* Who asked for the reload under way may be gone; root tells of it all the
+ * same, unless it could not begin. */
+static int64_t reload_asked_ms = -CTL_CLIENT_MS;
+
+bool
+ctl_begin_reload(void)
+{
+	if (now_ms() < reload_asked_ms + CTL_CLIENT_MS)
+		return false;
+	reload_asked_ms = now_ms();
+	return true;
+}
+
 void
 ctl_answer_reload(struct broker *m, int code, const char *told)
 {
 	struct ctl_client *c, *next;
 
+	reload_asked_ms = -CTL_CLIENT_MS;
 	for (c = TAILQ_FIRST(&clients); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (c->state != CTL_HANDED)

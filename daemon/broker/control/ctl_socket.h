@@ -67,7 +67,11 @@ void ctl_step(struct ctl_client *c, int64_t ms);
 /* Called in each turn: goes on with those who waited for answers of runners. */
 void ctl_go_on(const struct broker *m);
 
-/* Answers the clients that asked for a reload, with an enum exit_code and what
+/* Returns false while another reload is under way. It may have read the file
+ * before the change that the second client means. */
+bool ctl_begin_reload(void);
+
+/* Answers the client that asked for a reload, with an enum exit_code and what
  * was logged. If all is well, ctl_leave() answers, as this broker's last act:
  * whoever asks something after that asks the next one. */
 #define CTL_TOLD_MAX 8000
