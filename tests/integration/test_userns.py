@@ -34,7 +34,7 @@ def string(s):
 def configure(namespace=0, userns=0, cgroups=0, grace_ms=100):
     """The runner's configuration; it is no pid 1 here."""
     return (u32(CONFIGURE) + u32(1) + string(b"0123") + string(b"sha256:0") + string(b"/bin/sh") + string(b"/") + string(b"") +
-            bytes([namespace, 0, userns, 0, cgroups]) + u32(0) + u64(0) + bytes(3) + u64(0) +
+            bytes([namespace, 0, userns, 0, cgroups]) + 2 * u32(0) + u64(0) + bytes(3) + u64(0) +
             u32(150000) + u32(80000) + u32(grace_ms) + u64(1 << 20) + u64(64 << 20) + u32(15000) + u32(20000))
 
 
