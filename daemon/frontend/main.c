@@ -33,7 +33,9 @@ __asan_default_options(void)
 }
 #endif
 
-/* Uses everything once that opens or loads something at its first use. */
+/* Uses everything once that opens or loads something at its first use. It comes
+ * before the filter, and after the privileges are given up: a library that
+ * begins runs as nobody, and finds no file. */
 static void
 warm_up(void)
 {
@@ -60,8 +62,8 @@ main(int argc, char **argv)
 	base = loop_new_direct(given);
 	loop_log(base);
 	heap_init(base);
-	warm_up();
 	confine_privileges(given ? argv[2] : NULL, &ready);
+	warm_up();
 	broker_wait_configure(&offer);
 	config = offer.configure.limits;
 	broker_watch();
