@@ -50,8 +50,9 @@ static void
 make_desktop(const struct launch_options *o)
 {
 	SECURITY_ATTRIBUTES sa = permit("GA", &o->sids);
+	_cleanup_free_ WCHAR *name = launch_wide(o->desktop);
 
-	if (CreateDesktopA(o->desktop, NULL, NULL, 0, GENERIC_ALL, &sa) == NULL)
+	if (CreateDesktopW(name, NULL, NULL, 0, GENERIC_ALL, &sa) == NULL)
 		launch_fail(
 		    LAUNCH_SANDBOX, GetLastError(), "the private desktop");
 	LocalFree(sa.lpSecurityDescriptor);
@@ -134,8 +135,10 @@ start_runner(const WCHAR *in, const WCHAR *out)
 	WCHAR line[4096];
 
 	if ((size_t)swprintf(line, nitems(line),
-		L"\"%ls\" %ls--server-pid %lu --pipe-in %ls --pipe-out %ls",
+		L"\"%ls\" %ls%ls--server-pid %lu --pipe-in %ls --pipe-out "
+		L"%ls",
 		program, o->network_is_blocked ? L"--network-is-blocked " : L"",
+		o->sandbox_user ? L"--sandbox-user " : L"",
 		GetCurrentProcessId(), in, out) >= nitems(line))
 		launch_fail(
 		    LAUNCH_SPAWN, ERROR_FILENAME_EXCED_RANGE, "--runner");

@@ -103,10 +103,23 @@ take_password(const char *variable)
 	return password;
 }
 
+static bool
+is_local_system(void)
+{
+	union {
+		TOKEN_USER user;
+		uint8_t bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+	} own;
+	DWORD n;
+
+	return GetTokenInformation(GetCurrentProcessToken(), TokenUser, &own,
+		   sizeof(own), &n) &&
+	       IsWellKnownSid(own.user.User.Sid, WinLocalSystemSid);
+}
+
 /*
- * No profile is loaded, so the logon session ends with its last process. Wine's
- * version of the call fails and sets no error. The error that is set before the
- * call then tells the caller that Wine has no such function.
+ * Wine's version of the call fails and sets no error. The error that is set
+ * before the call then tells the caller that Wine has no such function.
  */
 static BOOL
 create_as_user(WCHAR *line, const WCHAR *cwd, STARTUPINFOW *info,
@@ -158,6 +171,11 @@ launch_process(WCHAR *line, STARTUPINFOW *info, const struct launch_options *o)
 	BOOL done;
 	DWORD err;
 
+	if (o->user != NULL && is_local_system())
+		launch_fail(LAUNCH_SANDBOX, 0,
+		    "--user: Windows lets no program of LocalSystem log a user "
+		    "on; start execd-launch as the sandbox user, with "
+		    "--sandbox-user, or as another account");
 	if (job == NULL)
 		make_job();
 	GetSystemDirectoryW(cwd, MAX_PATH);
@@ -230,6 +248,8 @@ build_line(const struct launch_options *o)
 	argv[n++] = start;
 	if (o->network_is_blocked)
 		argv[n++] = "--network-is-blocked";
+	if (o->user != NULL || o->sandbox_user)
+		argv[n++] = "--sandbox-user";
 	if (o->desktop != NULL) {
 		argv[n++] = "--desktop";
 		argv[n++] = o->desktop;

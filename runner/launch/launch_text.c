@@ -20,6 +20,7 @@ static const struct option {
 	{ "--inner", FLAG, AT(inner) },
 	{ "--frames", FLAG, AT(frames) },
 	{ "--network-is-blocked", FLAG, AT(network_is_blocked) },
+	{ "--sandbox-user", FLAG, AT(sandbox_user) },
 	{ "--user", TEXT, AT(user) },
 	{ "--password-env", TEXT, AT(password_env) },
 	{ "--runner", TEXT, AT(runner) },

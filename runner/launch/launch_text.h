@@ -23,7 +23,7 @@ struct launch_list {
 
 /* All strings are those of argv. */
 struct launch_options {
-	bool help, version, inner, frames, network_is_blocked;
+	bool help, version, inner, frames, network_is_blocked, sandbox_user;
 	const char *user, *password_env; /* NULL: the launcher's own user */
 	const char *runner, *desktop, *cwd, *policy;
 	struct launch_list sids;    /* --cap-sid */

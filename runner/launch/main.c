@@ -15,7 +15,8 @@
 static const char usage_text[] =
     "usage: execd-launch [OPTION...] --runner PATH --cwd DIR -- COMMAND...\n"
     "       execd-launch [OPTION...] --runner PATH --frames\n"
-    "       --user NAME --password-env VARIABLE --network-is-blocked\n"
+    "       --user NAME --password-env VARIABLE | --sandbox-user\n"
+    "       --network-is-blocked\n"
     "       --start-timeout-ms N --desktop NAME --cap-sid SID\n"
     "       of a command: --timeout-ms N\n"
     "       --policy read-only|workspace-write|PROFILE\n";

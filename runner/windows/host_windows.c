@@ -34,6 +34,12 @@ host_windows_network_is_blocked(void)
 	return host.given.network_is_blocked;
 }
 
+bool
+host_windows_is_sandbox_user(void)
+{
+	return host.given.is_sandbox_user;
+}
+
 void
 host_post(void (*fn)(void *arg), void *arg)
 {

@@ -18,10 +18,12 @@
 struct host_windows {
 	HANDLE in, out;
 	bool network_is_blocked; /* token_policy.h */
+	bool is_sandbox_user;	 /* the account is there for commands only */
 };
 
 void host_windows_open(const struct host_windows *h);
 bool host_windows_network_is_blocked(void);
+bool host_windows_is_sandbox_user(void);
 
 /* Calls fn(arg) from host_run(). From any thread. */
 void host_post(void (*fn)(void *arg), void *arg);

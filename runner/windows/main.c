@@ -7,6 +7,8 @@
 
 #include <windows.h>
 
+#include <lmcons.h>
+
 #include "base.h"
 #include "config.h"
 #include "dialect_frames.h"
@@ -14,15 +16,16 @@
 #include "pipe_end.h"
 
 static const char usage_text[] =
-    "usage: execd-runner [--network-is-blocked] --stdio\n"
-    "       execd-runner [--network-is-blocked] [--server-pid PID]\n"
-    "                    --pipe-in PIPE --pipe-out PIPE\n";
+    "usage: execd-runner [OPTION...] --stdio\n"
+    "       execd-runner [OPTION...] [--server-pid PID]\n"
+    "                    --pipe-in PIPE --pipe-out PIPE\n"
+    "       --network-is-blocked --sandbox-user\n";
 
 static const char version_text[] =
     "execd-runner " EXECD_VERSION " for Windows\n"
     "It speaks frames of version 1 and 6.\n"
     "Compiled, arguments checked, not enforced here (Wine): tokens, DACLs,\n"
-    "CreateProcessWithLogonW, LogonUser, resize, Ctrl-C.\n"
+    "CreateProcessWithLogonW, LogonUser, resize, Ctrl-C, execution aliases.\n"
     "execd-launch calls the first of the two logons, and nothing the second.\n"
     "It has no control flow guard, which gcc 12 cannot make.\n"
     "It was not run on Windows.\n"
@@ -30,7 +33,7 @@ static const char version_text[] =
     "restricted network without --network-is-blocked.\n";
 
 struct windows_options {
-	bool stdio, network_is_blocked;
+	bool stdio, network_is_blocked, is_sandbox_user;
 	const WCHAR *pipe_in, *pipe_out;
 	bool has_server;
 	ULONG server_pid; /* who must have made the pipes */
@@ -85,6 +88,8 @@ parse(struct windows_options *o, int argc, WCHAR **argv)
 			o->stdio = true;
 		} else if (!wcscmp(argv[i], L"--network-is-blocked")) {
 			o->network_is_blocked = true;
+		} else if (!wcscmp(argv[i], L"--sandbox-user")) {
+			o->is_sandbox_user = true;
 		} else if (option(L"--pipe-in", argc, argv, &i, &o->pipe_in) ||
 			   option(
 			       L"--pipe-out", argc, argv, &i, &o->pipe_out) ||
@@ -108,6 +113,26 @@ parse(struct windows_options *o, int argc, WCHAR **argv)
 	    (o->stdio && o->has_server))
 		return usage();
 	return -1;
+}
+
+/*
+ * The reference server passes neither --network-is-blocked nor --sandbox-user.
+ * Its setup makes two accounts, which only an administrator can do, and blocks
+ * the network of the first. The server starts its runner as the first unless
+ * the command may use the network.
+ */
+static void
+know_account(struct windows_options *o)
+{
+	WCHAR name[UNLEN + 1] = L"";
+	DWORD n = nitems(name);
+
+	if (!GetUserNameW(name, &n))
+		return;
+	if (!_wcsicmp(name, L"CodexSandboxOffline"))
+		o->network_is_blocked = o->is_sandbox_user = true;
+	else if (!_wcsicmp(name, L"CodexSandboxOnline"))
+		o->is_sandbox_user = true;
 }
 
 /* The command must not have the parent's pipes as its own. */
@@ -137,7 +162,9 @@ wmain(int argc, WCHAR **argv)
 	 * ends, and shows no box that waits for somebody to click. */
 	SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX |
 		     SEM_NOOPENFILEERRORBOX);
+	know_account(&o);
 	h.network_is_blocked = o.network_is_blocked;
+	h.is_sandbox_user = o.is_sandbox_user;
 	if (o.stdio) {
 		h.in = standard(STD_INPUT_HANDLE);
 		h.out = standard(STD_OUTPUT_HANDLE);

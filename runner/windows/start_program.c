@@ -85,6 +85,24 @@ system_program(const char *name)
 	return n == 0 || n >= sizeof(dir) ? NULL : try_directory(dir, n, name);
 }
 
+/*
+ * A file of no bytes that only Windows itself can follow, to a program of the
+ * Store. A restricted token cannot start it, and often it only opens the Store.
+ */
+static bool
+is_execution_alias(const char *path)
+{
+	_cleanup_free_ WCHAR *wide = wide_of_utf8(path);
+	WIN32_FIND_DATAW data;
+	HANDLE found = FindFirstFileW(wide, &data);
+
+	if (found == INVALID_HANDLE_VALUE)
+		return false;
+	FindClose(found);
+	return (data.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) &&
+	       data.dwReserved0 == IO_REPARSE_TAG_APPEXECLINK;
+}
+
 static char *
 along_path(const char *path, const char *name)
 {
@@ -92,8 +110,9 @@ along_path(const char *path, const char *name)
 		size_t n = strcspn(path, ";");
 		char *found = try_directory(path, n, name);
 
-		if (found != NULL)
+		if (found != NULL && !is_execution_alias(found))
 			return found;
+		free(found);
 		path += n + (path[n] != '\0');
 	}
 	return system_program(name);
@@ -220,6 +239,18 @@ join(WCHAR **sorted, size_t n)
 	return block;
 }
 
+/* Without it no program of Windows finds sockets, and PowerShell ends. */
+static WCHAR *
+system_root(void)
+{
+	static const WCHAR name[] = L"SystemRoot=";
+	WCHAR *variable = xcalloc(nitems(name) + MAX_PATH, sizeof(WCHAR));
+
+	wcscpy(variable, name);
+	GetSystemWindowsDirectoryW(variable + wcslen(name), MAX_PATH);
+	return variable;
+}
+
 static bool
 set_environment(char *const *envp, struct program *p, struct command_error *e)
 {
@@ -229,12 +260,14 @@ set_environment(char *const *envp, struct program *p, struct command_error *e)
 
 	while (envp[n] != NULL)
 		n++;
-	list = xcalloc(n, sizeof(*list));
+	list = xcalloc(n + 1, sizeof(*list));
 	for (size_t i = 0; i < n; i++) {
 		list[i] = wide_of_utf8(envp[i]);
 		if (list[i] == NULL)
 			list[i] = xcalloc(1, sizeof(WCHAR));
 	}
+	if (get_variable(envp, "SystemRoot") == NULL)
+		list[n++] = system_root();
 	qsort(list, n, sizeof(*list), compare_names);
 	wrong = check_names(list, n);
 	if (wrong == NULL)

@@ -7,17 +7,19 @@
 #include <sddl.h>
 
 #include "base.h"
+#include "host_windows.h"
 #include "start_windows.h"
 
-/* cap_sids, the logon session, everyone */
-#define RESTRICTING_MAX (FRAMES_SIDS_MAX + 2)
+/* cap_sids, the logon session, the sandbox user, everyone */
+#define RESTRICTING_MAX (FRAMES_SIDS_MAX + 3)
 
 struct sids {
 	SID_AND_ATTRIBUTES list[RESTRICTING_MAX];
 	DWORD count;
 	DWORD parsed; /* the first ones are to be freed by LocalFree() */
 	uint8_t everyone[SECURITY_MAX_SID_SIZE];
-	void *groups; /* owned; holds the logon SID */
+	TOKEN_GROUPS *groups; /* owned; holds the logon SID */
+	TOKEN_USER *user;     /* owned; NULL: not one of them */
 };
 
 static void
@@ -26,6 +28,7 @@ sids_clear(struct sids *s)
 	for (DWORD i = 0; i < s->parsed; i++)
 		LocalFree(s->list[i].Sid);
 	free(s->groups);
+	free(s->user);
 }
 
 static bool
@@ -45,27 +48,54 @@ add_capabilities(
 	return true;
 }
 
+/* Returns what the caller frees, or NULL with the error in GetLastError(). */
+static void *
+read_token(HANDLE token, TOKEN_INFORMATION_CLASS what)
+{
+	DWORD bytes = 0;
+	void *read;
+
+	GetTokenInformation(token, what, NULL, 0, &bytes);
+	read = xcalloc(1, bytes > 0 ? bytes : 1);
+	if (bytes > 0 && GetTokenInformation(token, what, read, bytes, &bytes))
+		return read;
+	free(read);
+	return NULL;
+}
+
 /* Without it the command could not use its own window station and pipes. */
 static bool
 add_logon(struct sids *s, HANDLE token, struct command_error *e)
 {
-	TOKEN_GROUPS *groups;
-	DWORD bytes = 0;
-
-	GetTokenInformation(token, TokenGroups, NULL, 0, &bytes);
-	s->groups = groups = xcalloc(1, bytes > 0 ? bytes : 1);
-	if (bytes == 0 ||
-	    !GetTokenInformation(token, TokenGroups, groups, bytes, &bytes))
+	s->groups = read_token(token, TokenGroups);
+	if (s->groups == NULL)
 		return start_failed(
 		    e, CODE_SANDBOX, "the groups of the token", GetLastError());
-	for (DWORD i = 0; i < groups->GroupCount; i++)
-		if ((groups->Groups[i].Attributes & SE_GROUP_LOGON_ID) ==
+	for (DWORD i = 0; i < s->groups->GroupCount; i++)
+		if ((s->groups->Groups[i].Attributes & SE_GROUP_LOGON_ID) ==
 		    SE_GROUP_LOGON_ID) {
-			s->list[s->count++].Sid = groups->Groups[i].Sid;
+			s->list[s->count++].Sid = s->groups->Groups[i].Sid;
 			return true;
 		}
 	return start_failed(e, CODE_SANDBOX, "the token has no logon session",
 	    ERROR_NO_SUCH_LOGON_SESSION);
+}
+
+/*
+ * A sandbox user owns nothing but his profile, and programs expect to write
+ * there. To a person's own account it would open all that is theirs.
+ */
+static bool
+add_user(struct sids *s, HANDLE token, struct command_error *e)
+{
+	if (!host_windows_is_sandbox_user())
+		return true;
+	s->user = read_token(token, TokenUser);
+	if (s->user == NULL)
+		return start_failed(
+		    e, CODE_SANDBOX, "the user of the token", GetLastError());
+	s->list[s->count++].Sid = s->user->User.Sid;
+	return true;
 }
 
 static bool
@@ -138,7 +168,8 @@ token_make(
 		return start_failed(
 		    e, CODE_SANDBOX, "OpenProcessToken", GetLastError());
 	made = add_capabilities(&s, cap_sids, e) && add_logon(&s, own, e) &&
-	       add_everyone(&s, e) && restrict_token(own, &s, token, e);
+	       add_user(&s, own, e) && add_everyone(&s, e) &&
+	       restrict_token(own, &s, token, e);
 	CloseHandle(own);
 	sids_clear(&s);
 	return made;

@@ -12,6 +12,9 @@
 /* One for the handles, one for the pseudo console. */
 #define ATTRIBUTES 1
 
+/* The longest name of a window station or a desktop, with its NUL. */
+#define DESKTOP_MAX 256
+
 /* Big enough that a command and the runner need not wake each other often. */
 #define PIPE_BYTES (256u << 10)
 
@@ -24,7 +27,7 @@ struct start {
 	HANDLE token; /* NULL: the runner's own */
 	/* The command's ends. */
 	HANDLE in, out, err;
-	WCHAR *desktop; /* owned; NULL: the runner's own */
+	WCHAR *desktop; /* owned; STATION\DESKTOP; NULL: the runner's own */
 	LPPROC_THREAD_ATTRIBUTE_LIST attributes; /* owned */
 	HANDLE inherited[3];
 };
@@ -144,33 +147,76 @@ set_attributes(struct start *s)
 
 /* --- its policy --------------------------------------------------------- */
 
+/* The name of a window station or a desktop, which the caller frees, or NULL
+ * with the error in GetLastError(). */
+static WCHAR *
+object_name(HANDLE object)
+{
+	WCHAR *name = xcalloc(DESKTOP_MAX, sizeof(*name));
+
+	if (GetUserObjectInformationW(
+		object, UOI_NAME, name, DESKTOP_MAX * sizeof(*name), NULL))
+		return name;
+	free(name);
+	return NULL;
+}
+
 /*
  * The desktop must be there already: a command on the runner's own desktop
  * could send input to its windows.
  */
 static bool
-find_desktop(struct start *s)
+check_desktop(struct start *s, const char *text, const WCHAR *name)
 {
-	const struct slice name = s->request->asked->desktop;
-	_cleanup_free_ char *text = xstrndup(name.ptr, name.len);
-	_cleanup_free_ char *whole = NULL;
-	_cleanup_free_ WCHAR *wide = wide_of_utf8(text);
 	HDESK desk;
 
-	if (name.len == 0)
-		return true;
-	if (wide == NULL || strpbrk(text, "\\/") != NULL)
+	if (name == NULL || strpbrk(text, "\\/") != NULL)
 		return start_failed(s->error, CODE_SANDBOX,
 		    "private_desktop_name", ERROR_INVALID_NAME);
 	desk = OpenDesktopW(
-	    wide, 0, FALSE, DESKTOP_READOBJECTS | DESKTOP_CREATEWINDOW);
+	    name, 0, FALSE, DESKTOP_READOBJECTS | DESKTOP_CREATEWINDOW);
 	if (desk == NULL)
 		return start_failed(s->error, CODE_SANDBOX,
 		    "the private desktop", GetLastError());
 	CloseDesktop(desk);
-	whole = xasprintf("Winsta0\\%s", text);
-	s->desktop = wide_of_utf8(whole);
 	return true;
+}
+
+/*
+ * The station is the runner's own, in which the desktop was opened: that of a
+ * service is not Winsta0. Without a name, CreateProcessAsUser would look for a
+ * desktop by the token, and a program with user32.dll would not start.
+ */
+static bool
+name_desktop(struct start *s, const WCHAR *name)
+{
+	_cleanup_free_ WCHAR *station = object_name(GetProcessWindowStation());
+	size_t n;
+
+	if (station == NULL || name == NULL)
+		return start_failed(
+		    s->error, CODE_SANDBOX, "the desktop", GetLastError());
+	n = wcslen(station) + wcslen(name) + 2;
+	s->desktop = xcalloc(n, sizeof(WCHAR));
+	swprintf(s->desktop, n, L"%ls\\%ls", station, name);
+	return true;
+}
+
+static bool
+find_desktop(struct start *s)
+{
+	const struct slice asked = s->request->asked->desktop;
+	_cleanup_free_ char *text = xstrndup(asked.ptr, asked.len);
+	_cleanup_free_ WCHAR *name = NULL;
+
+	if (asked.len > 0) {
+		name = wide_of_utf8(text);
+		return check_desktop(s, text, name) && name_desktop(s, name);
+	}
+	if (s->token == NULL)
+		return true;
+	name = object_name(GetThreadDesktop(GetCurrentThreadId()));
+	return name_desktop(s, name);
 }
 
 static bool

@@ -43,7 +43,7 @@ void program_clear(struct program *p);
 
 /*
  * Of start_token.c: makes the token of a command that may write only where one
- * of cap_sids, its logon session or everyone may.
+ * of cap_sids, its logon session, a sandbox user or everyone may.
  */
 bool token_make(
     const struct json_value *cap_sids, HANDLE *token, struct command_error *e);

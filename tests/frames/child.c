@@ -11,6 +11,9 @@
  *	child.exe leave			leaves a child that keeps the output
  *	child.exe escape		tries to start a child outside its job
  *	child.exe where			writes its directory
+ *	child.exe desktop		writes the desktop that it was given
+ *	child.exe acl			writes its user, and the ACL of what it
+ *					makes, in SDDL
  */
 #include <fcntl.h>
 #include <io.h>
@@ -19,6 +22,8 @@
 #include <wchar.h>
 
 #include <windows.h>
+
+#include <sddl.h>
 
 int wmain(int argc, WCHAR **argv);
 
@@ -62,6 +67,40 @@ start_sleeper(DWORD flags)
 }
 
 static int
+desktop(void)
+{
+	STARTUPINFOW info = { .cb = sizeof(info) };
+
+	GetStartupInfoW(&info);
+	return say(info.lpDesktop != NULL ? info.lpDesktop : L"none");
+}
+
+static int
+acl(void)
+{
+	static char bytes[65536];
+	DWORD n = sizeof(bytes);
+	SECURITY_DESCRIPTOR sd;
+	HANDLE own;
+	WCHAR *text;
+
+	if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &own) ||
+	    !GetTokenInformation(own, TokenUser, bytes, n, &n) ||
+	    !ConvertSidToStringSidW(((TOKEN_USER *)bytes)->User.Sid, &text))
+		return 92;
+	say(text);
+	n = sizeof(bytes);
+	if (!GetTokenInformation(own, TokenDefaultDacl, bytes, n, &n) ||
+	    !InitializeSecurityDescriptor(&sd, SECURITY_DESCRIPTOR_REVISION) ||
+	    !SetSecurityDescriptorDacl(
+		&sd, TRUE, ((TOKEN_DEFAULT_DACL *)bytes)->DefaultDacl, FALSE) ||
+	    !ConvertSecurityDescriptorToStringSecurityDescriptorW(
+		&sd, SDDL_REVISION_1, DACL_SECURITY_INFORMATION, &text, NULL))
+		return 91;
+	return say(text);
+}
+
+static int
 with_argument(const WCHAR *what, const WCHAR *arg)
 {
 	WCHAR value[32768];
@@ -102,5 +141,9 @@ wmain(int argc, WCHAR **argv)
 		return start_sleeper(CREATE_BREAKAWAY_FROM_JOB);
 	if (!wcscmp(argv[1], L"where"))
 		return GetCurrentDirectoryW(MAX_PATH, place) ? say(place) : 93;
+	if (!wcscmp(argv[1], L"desktop"))
+		return desktop();
+	if (!wcscmp(argv[1], L"acl"))
+		return acl();
 	return argc > 2 ? with_argument(argv[1], argv[2]) : 97;
 }

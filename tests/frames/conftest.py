@@ -59,16 +59,16 @@ def end_what_codex_left(prefix):
 def start(prefix):
     made, asked = [], set()
 
-    def make(target, *args, direct=False):
+    def make(target, *args, direct=False, desktop=DESKTOP, account=None):
         asked.add(target)
         if target == "linux":
             argv, env = [str(LINUX), "--stdio"], None
         else:
             program = prefix.runner() if target == "codex" else WINDOWS / "runner/windows/execd-runner.exe"
-            argv = [windows.wine(), str(WINDOWS / "tests/frames/parent.exe"), DESKTOP, prefix.name(program), *args]
+            argv = [windows.wine(), str(WINDOWS / "tests/frames/parent.exe"), desktop, prefix.name(program), *args]
             if direct:
                 argv = [windows.wine(), str(program), *args, "--stdio"]
-            env = prefix.env
+            env = prefix.env | ({"USER": account} if account else {})  # as Wine knows the user's name
         made.append(Runner(argv, env))
         return made[-1]
 

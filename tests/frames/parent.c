@@ -7,9 +7,10 @@
  *	parent.exe DESKTOP RUNNER.EXE [ARGUMENT...]
  *
  * At the end it says on standard error with which code the runner ended. Its
- *own status is no measure: Wine kills a process that takes half a second to
- *leave, and tells the low byte only. DESKTOP "-" makes none. The argument PID
- *becomes the parent's process id.
+ * own status is no measure: Wine kills a process that takes half a second to
+ * leave, and tells the low byte only. DESKTOP "-" makes none, and
+ * STATION\DESKTOP a window station, too. The argument PID becomes the parent's
+ * process id.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,11 +79,33 @@ wait_for(HANDLE pipe)
 		fail("ConnectNamedPipe");
 }
 
+/* Returns the desktop of the runner, or NULL for that of the parent. */
+static WCHAR *
+make_desktop(WCHAR *name)
+{
+	WCHAR *slash = wcschr(name, L'\\');
+	HWINSTA station;
+
+	if (slash != NULL) {
+		*slash = 0;
+		station = CreateWindowStationW(name, 0, GENERIC_ALL, NULL);
+		if (station == NULL || !SetProcessWindowStation(station))
+			fail("CreateWindowStation");
+		*slash = L'\\';
+	}
+	if (wcscmp(name, L"-") != 0 &&
+	    CreateDesktopW(slash != NULL ? slash + 1 : name, NULL, NULL, 0,
+		GENERIC_ALL, NULL) == NULL)
+		fail("CreateDesktop");
+	return slash != NULL ? name : NULL;
+}
+
 /* The tests give arguments that need no quotes. */
 static HANDLE
 start(int argc, WCHAR **argv, const WCHAR *in, const WCHAR *out)
 {
-	STARTUPINFOW info = { .cb = sizeof(info) };
+	STARTUPINFOW info = { .cb = sizeof(info),
+		.lpDesktop = make_desktop(argv[1]) };
 	PROCESS_INFORMATION made;
 	WCHAR line[4096];
 	size_t at;
@@ -137,9 +160,6 @@ wmain(int argc, WCHAR **argv)
 
 	if (argc < 3)
 		return 98;
-	if (wcscmp(argv[1], L"-") != 0 &&
-	    CreateDesktopW(argv[1], NULL, NULL, 0, GENERIC_ALL, NULL) == NULL)
-		fail("CreateDesktop");
 	to_runner = make_pipe(in, L"in", PIPE_ACCESS_OUTBOUND);
 	from_runner = make_pipe(out, L"out", PIPE_ACCESS_INBOUND);
 	e.runner = runner = start(argc, argv, in, out);

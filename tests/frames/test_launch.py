@@ -217,6 +217,12 @@ def test_frames_pass_unchanged(frames):
         "version": 6, "type": "exit", "payload": {"exit_code": 0, "timed_out": False}}
 
 
+def test_the_name_of_a_desktop_is_unicode(frames):
+    r = frames("--desktop", "Büro", "--cap-sid", "S-1-5-21-1-2-3-4", env=UTF8)
+    r.send(6, SPAWN, spawn_payload("windows", Six([CHILD, "desktop"], private_desktop_name="Büro")))
+    assert text(until_last(r), "stdout").endswith("\\Büro")
+
+
 def test_what_comes_too_late_is_dropped(frames):
     r = frames()
     for n in range(3):
@@ -394,6 +400,12 @@ def test_the_logon_is_refused_in_a_frame(frames, prefix):
         "message": "CreateProcessWithLogonW (Windows error 120)", "code": "sandbox_unavailable", "stage": "spawn_child",
         "windows_error_code": 120}}
     assert r.child.wait(MINUTE) == 125
+
+
+@pytest.mark.parametrize("options, has", [([], False), (["--sandbox-user"], True)])
+def test_who_is_the_sandbox_user_is_passed_on(prefix, options, has):
+    user, acl = launch(prefix, CHILD, "acl", options=options).stdout.decode().split()
+    assert (f"(A;;GA;;;{user})" in acl) == has, acl
 
 
 def test_a_password_that_is_not_there(prefix):

@@ -7,8 +7,8 @@ import threading
 import time
 
 import pytest
-from cases import ROWS, SPAWN, WAITS, WAITS_S, expected, is_asked, table
-from targets import TARGETS, WINDOWS, Six, only_windows, spawn_payload, text, windows
+from cases import CHILD, ROWS, SPAWN, WAITS, WAITS_S, expected, is_asked, table
+from targets import DESKTOP, TARGETS, WINDOWS, Six, only_windows, spawn_payload, text, windows
 
 
 def check(target, row, messages, status):
@@ -84,6 +84,58 @@ def test_standard_input_and_output(start):
     r.send(1, SPAWN, payload)
     messages = r.all(time.monotonic() + 30)
     assert text(messages, "stdout") == "direct" and messages[-1]["payload"]["exit_code"] == 0
+
+
+@only_windows
+@pytest.mark.parametrize("account, network", [("CodexSandboxOffline", True), ("codexsandboxonline", False), ("me", False)])
+def test_a_parent_of_the_reference_says_it_by_the_account(start, account, network):
+    """Its first account has no network, and both are there for commands only."""
+    assert (default_acl(start, account=account)[2] != "") == (account != "me")
+    r = start("windows", account=account)
+    r.send(6, SPAWN, spawn_payload("windows", Six(["cmd", "/c", "echo served"])))
+    messages = r.all(time.monotonic() + 30)
+    assert text(messages, "stdout") == ("served" if network else ""), messages
+    assert network or "--network-is-blocked" in messages[-1]["payload"]["message"], messages
+
+
+def run_child(start, *command, version=6, args=("--network-is-blocked",), **how):
+    """What the child wrote, without a network, under a restricted token."""
+    row = Six([CHILD, *command])
+    row.version = version
+    r = start("windows", *args, **how)
+    r.send(version, SPAWN, spawn_payload("windows", row))
+    messages = r.all(time.monotonic() + 30)
+    assert messages[-1]["payload"].get("exit_code") == 0, messages
+    return text(messages, "stdout")
+
+
+def default_acl(start, *args, **how):
+    """The user of a command, the list of who may open what it makes, and the user's entry in that."""
+    user, acl = run_child(start, "acl", args=("--network-is-blocked", *args), **how).splitlines()
+    assert "S-1-5-21-1-2-3-4" in acl
+    return user, acl, f"(A;;GA;;;{user})" if f"(A;;GA;;;{user})" in acl else ""
+
+
+@only_windows
+def test_a_sandbox_user_may_write_what_is_his(start):
+    """Wine keeps the ACL of the token and not the restricting SIDs, which are the same."""
+    assert not default_acl(start)[2]
+    assert default_acl(start, "--sandbox-user")[2]
+
+
+@only_windows
+@pytest.mark.parametrize("version, desktop, has", [
+    (1, DESKTOP, "WinSta0\\Default"), (6, DESKTOP, f"WinSta0\\{DESKTOP}"),
+    (1, f"ExecdTest\\{DESKTOP}", f"ExecdTest\\{DESKTOP}"), (6, f"ExecdTest\\{DESKTOP}", f"ExecdTest\\{DESKTOP}")])
+def test_a_command_is_given_a_desktop_of_the_runners_own_station(start, version, desktop, has):
+    assert run_child(start, "desktop", version=version, desktop=desktop).lower() == has.lower()
+
+
+@only_windows
+@pytest.mark.parametrize("program", ["runner/windows/execd-runner.exe", "runner/launch/execd-launch.exe"])
+def test_a_program_takes_long_paths(program):
+    """Wine does not ask for it."""
+    assert b"<longPathAware " in (WINDOWS / program).read_bytes()
 
 
 @only_windows
