@@ -30,7 +30,7 @@ from wire import Wire  # noqa: E402
 
 # Not the other suites' user: one of their runs beside this one must not look like something left behind here.
 conftest.USER = "execd-test-codex"
-README = pathlib.Path(__file__).parents[2] / "README.md"
+RECIPES = pathlib.Path(__file__).parents[2] / "doc/recipes.md"
 
 
 @pytest.fixture(scope="session")
@@ -478,14 +478,14 @@ def test_under_a_ceiling(start, configured, log, user, directory):
 
 
 def blocks(heading):
-    """The code blocks of a section of README.md."""
-    section = README.read_text().split(f"\n### {heading}\n")[1].split("\n#")[0]
+    """The code blocks of a section of doc/recipes.md."""
+    section = RECIPES.read_text().split(f"\n## {heading}\n")[1].split("\n#")[0]
     found = re.findall(r"(?:^    .*\n|^\n)+", section, re.M)
     return [re.sub("(?m)^    ", "", block).strip("\n") + "\n" for block in found if block.strip()]
 
 
 def test_the_programs_of_codex(program, start, spawn, mode, directory):
-    """"Codex on this machine": with the links that README.md names, commands find what Codex's own server brings."""
+    """"Codex on this machine": with the links that doc/recipes.md names, commands find what Codex's own server brings."""
     links, = (b for b in blocks("Codex on this machine") if b.startswith("ln -s"))
     bin, vendor = directory / "bin", directory / "vendor"
     bin.mkdir()
@@ -502,7 +502,7 @@ def test_the_programs_of_codex(program, start, spawn, mode, directory):
     codex.finish()
 
 
-def test_the_section_of_readme(program, start, spawn, configured, mode, log, user, directory, tmp_path):
+def test_the_recipe(program, start, spawn, configured, mode, log, user, directory, tmp_path):
     """"Codex over TLS", word for word: its commands, its file, its environments.toml. Only names of places differ."""
     commands, conf, environments = blocks("Codex over TLS")
     etc = tmp_path / "etc"

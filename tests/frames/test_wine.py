@@ -2,7 +2,7 @@
 """What Wine takes and does not enforce: for each entry of the list in doc/systems.md, that it is so.
 
 An entry that Wine begins to enforce fails here. Then its effect can have a test, and it leaves the list in doc/systems.md,
-execd-runner(8), README.md and --version.
+execd-runner(8) and --version.
 """
 import time
 
