@@ -341,7 +341,6 @@ list_or_refuse(struct broker *m, struct control_seal *seal)
 
 	if (code == 0 && m->conf->path != NULL)
 		return 0;
-	notify("READY=1");
 	if (code == 0)
 		log_info("reload: there is no configuration file");
 	else
@@ -372,6 +371,16 @@ tell_reloaded(int code)
 	buf_clear(&told);
 }
 
+/* systemd looks for the unit of who wrote a message when it reads it. What a
+ * process wrote that has ended is lost, and a unit that said that it reloads
+ * and never that it is ready is `reloading' for ever. So a broker that refuses
+ * says neither; this one stays, and says READY=1 when it serves. */
+static void
+tell_systemd(void)
+{
+	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
+}
+
 static int
 take_over(struct broker *m, struct control_seal *seal)
 {
@@ -380,7 +389,6 @@ take_over(struct broker *m, struct control_seal *seal)
 
 	buf_init(&told, CTL_TOLD_MAX);
 	log_copy_to(keep_told, false);
-	notify("RELOADING=1\nMONOTONIC_USEC=%lld", (long long)now_ms() * 1000);
 	code = list_or_refuse(m, seal);
 	/* Who asked hears of it before the list is sealed, and the log when
 	 * this broker serves. */
@@ -390,6 +398,7 @@ take_over(struct broker *m, struct control_seal *seal)
 	log_copy_to(NULL, false);
 	tell_reloaded(code);
 	if (code == 0) {
+		tell_systemd();
 		spawn_seal(m->conf->identities, m->conf->nidentities, seal);
 		log_changes(past, m->conf);
 	}

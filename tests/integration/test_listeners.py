@@ -279,9 +279,18 @@ def test_systemd_is_told(mode, user, directory):
                      {"NOTIFY_SOCKET": str(directory / "notify"), "WATCHDOG_USEC": "200000"})
     try:
         assert told(note).startswith(b"READY=1")
+        # A refused one tells nothing: systemd may read it when its writer has ended, and then does not know whose it is.
+        conf = directory / "execd.conf"
+        right = conf.read_text()
+        conf.write_text(right + "nonsense\n")
+        child.send_signal(signal.SIGHUP)
+        for line in child.stderr:
+            if "reload: refused" in line:
+                break
+        conf.write_text(right)
         child.send_signal(signal.SIGHUP)
         assert told(note).startswith(b"RELOADING=1\nMONOTONIC_USEC=")
-        assert told(note).startswith(b"READY=1")
+        assert told(note).startswith(b"READY=1\nSTATUS=")
         for _ in range(3):
             assert note.recv(1000) == b"WATCHDOG=1"
     finally:
