@@ -20,20 +20,20 @@ struct event_base *proxy_base;
 bool
 client_is_tunnel(const struct proxy_client *c)
 {
-	return c->protocol != NETPROXY_HTTP;
+	return c->protocol != NETPROXY_HTTP && !c->inside;
 }
 
 bool
 client_is_socks(const struct proxy_client *c)
 {
-	return c->protocol == NETPROXY_SOCKS5_TCP ||
-	       c->protocol == NETPROXY_SOCKS5_UDP;
+	return !c->inside && (c->protocol == NETPROXY_SOCKS5_TCP ||
+				 c->protocol == NETPROXY_SOCKS5_UDP);
 }
 
 bool
 client_is_direct(const struct proxy_client *c)
 {
-	return netproxy_is_direct(c->protocol);
+	return !c->inside && netproxy_is_direct(c->protocol);
 }
 
 /* The host is not needed any more. */
@@ -285,6 +285,8 @@ take_bytes(struct proxy_client *c)
 {
 	if (c->state == READING)
 		request_read(c);
+	else if (c->state == READING_INSIDE)
+		request_read_inside(c);
 	else if (c->state == RELAYING && client_is_tunnel(c))
 		relay_check_hello(c);
 	else if (c->state == RELAYING && c->chunked)

@@ -19,7 +19,7 @@
 #define LINGER_SECONDS 5		    /* for a reply to arrive */
 #define BUFFER_MAX     (4 * PROXY_HEAD_MAX) /* a head, and what came with it */
 
-enum state { READING, ASKING, DIALING, RELAYING, ENDING };
+enum state { READING, ASKING, DIALING, READING_INSIDE, RELAYING, ENDING };
 
 struct proxy_client {
 	LIST_ENTRY(proxy_client) link; /* list.clients */
@@ -40,6 +40,7 @@ struct proxy_client {
 	uint16_t client_port;
 
 	bool greeted; /* SOCKS5 */
+	bool inside;  /* a tunnel to port 80 began: what comes is HTTP */
 	enum netproxy_protocol protocol;
 	struct host_name host;
 	uint16_t port;
@@ -57,7 +58,7 @@ struct proxy_client {
 
 extern struct event_base *proxy_base;
 
-/* A tunnel carries bytes of any kind: CONNECT or SOCKS5. */
+/* A tunnel carries bytes of any kind: CONNECT or SOCKS5, but not to port 80. */
 bool client_is_tunnel(const struct proxy_client *c);
 bool client_is_socks(const struct proxy_client *c);
 /* The command knows of no proxy, so it hears nothing but a reset. */
@@ -100,9 +101,13 @@ void client_fail(
 /* proxy_request.c: takes what was read, or judges what needs no reading. */
 void request_read(struct proxy_client *c);
 void request_judge(struct proxy_client *c);
+/* Begins to read the request in a tunnel to port 80. */
+void request_read_inside(struct proxy_client *c);
 
 /* proxy_relay.c: the host is connected. */
 void relay_begin(struct proxy_client *c);
+/* The request is whole. */
+void relay_http(struct proxy_client *c);
 /* Looks at the first record of a tunnel. Until the record is whole, nothing of
  * it goes to the host. */
 void relay_check_hello(struct proxy_client *c);

@@ -85,9 +85,24 @@ parse_absolute(struct proxy_request *r)
 		   : "the URI has no valid HOST or HOST:PORT";
 }
 
+/* The origin form (section 3.2.1). */
 static const char *
-parse_target(struct proxy_request *r)
+parse_origin(struct proxy_request *r, const struct host_name *tunnel)
 {
+	r->host = (struct slice){ tunnel->text, strlen(tunnel->text) };
+	r->port = PROXY_HTTP_PORT;
+	r->path = r->target;
+	r->any_name = tunnel->is_address;
+	return !r->connect && r->target.len > 0 && r->target.ptr[0] == '/'
+		   ? NULL
+		   : "a tunnel to port 80 is for requests of its host";
+}
+
+static const char *
+parse_target(struct proxy_request *r, const struct host_name *tunnel)
+{
+	if (tunnel != NULL)
+		return parse_origin(r, tunnel);
 	if (!r->connect)
 		return parse_absolute(r);
 	return parse_authority(r->target, 0, &r->host, &r->port)
@@ -96,7 +111,8 @@ parse_target(struct proxy_request *r)
 }
 
 static const char *
-parse_request_line(struct proxy_request *r, struct slice line)
+parse_request_line(
+    struct proxy_request *r, const struct host_name *tunnel, struct slice line)
 {
 	if (!http_split(&line, ' ', &r->method) || r->method.len > METHOD_MAX ||
 	    !http_is_token(r->method) || !http_split(&line, ' ', &r->target) ||
@@ -105,7 +121,7 @@ parse_request_line(struct proxy_request *r, struct slice line)
 		!slice_equal(line, SLICE("HTTP/1.0"))))
 		return "this is no request of HTTP/1.1";
 	r->connect = slice_equal(r->method, SLICE("CONNECT"));
-	return parse_target(r);
+	return parse_target(r, tunnel);
 }
 
 /* These headers say where the request goes and where its body ends. Two
@@ -124,7 +140,7 @@ take_host(struct framing *f, const struct proxy_request *r, struct slice value)
 	f->hosts++;
 	f->same_host =
 	    parse_authority(value, r->connect ? r->port : 80, &host, &port) &&
-	    port == r->port && http_same_word(host, r->host);
+	    port == r->port && (r->any_name || http_same_word(host, r->host));
 }
 
 /* Returns false if it is no number of at most 18 digits. */
@@ -200,8 +216,8 @@ parse_fields(struct proxy_request *r, struct slice rest)
 }
 
 ssize_t
-proxy_request_parse(
-    struct proxy_request *r, const char *data, size_t len, const char **why)
+proxy_request_parse(struct proxy_request *r, const struct host_name *tunnel,
+    const char *data, size_t len, const char **why)
 {
 	ssize_t end = find_end(data, len);
 	struct slice rest, line;
@@ -210,8 +226,9 @@ proxy_request_parse(
 	if (end <= 0)
 		return end;
 	r->head = rest = (struct slice){ data, (size_t)end - 2 };
-	*why = http_next_line(&rest, &line) > 0 ? parse_request_line(r, line)
-						: "a line ends without CR";
+	*why = http_next_line(&rest, &line) > 0
+		   ? parse_request_line(r, tunnel, line)
+		   : "a line ends without CR";
 	if (*why == NULL)
 		*why = parse_fields(r, rest);
 	return *why == NULL ? end : -EBADMSG;

@@ -19,18 +19,24 @@ struct proxy_request {
 	struct slice host; /* as written; to be normalised */
 	uint16_t port;
 	struct slice path; /* of a request that is no CONNECT */
+	bool any_name;	   /* the host is an address, Host may be its name */
 	bool upgrade;	   /* wants to speak WebSocket, and nothing else */
 	bool chunked;	   /* only the body says where it ends */
 	uint64_t length;   /* of a body that is not chunked */
 	struct slice head; /* request line and headers */
 };
 
+/* What a tunnel to this port carries is read as well. */
+#define PROXY_HTTP_PORT 80
+
 /*
- * Reads a request head. Returns its length, 0 if it is not complete, -E2BIG, or
- * -EBADMSG with *why, a static text for the client.
+ * Reads a request head, which came in a tunnel to port 80 of this host, or in
+ * none: NULL. Returns its length, 0 if it is not complete, -E2BIG, or -EBADMSG
+ * with *why, a static text for the client.
  */
-ssize_t proxy_request_parse(
-    struct proxy_request *r, const char *data, size_t len, const char **why);
+ssize_t proxy_request_parse(struct proxy_request *r,
+    const struct host_name *tunnel, const char *data, size_t len,
+    const char **why);
 
 /* Writes the head for the server: origin form, this connection's end. */
 void proxy_request_write(struct buf *b, const struct proxy_request *r);

@@ -251,28 +251,68 @@ up_cb(evutil_socket_t fd, short what, void *arg)
 }
 /* --- the beginning ------------------------------------------------------ */
 
-/* Both directions of a tunnel, though what the command says first is looked at
- * before. */
 static void
-begin_tunnel(struct proxy_client *c)
+reply_connected(struct proxy_client *c)
 {
 	if (client_is_socks(c))
 		client_reply_socks(c, SOCKS_OK);
 	else if (!client_is_direct(c))
 		buf_puts(
 		    &c->out, "HTTP/1.1 200 Connection established\r\n\r\n");
+}
+
+static void
+watch_host(struct proxy_client *c, event_callback_fn ready)
+{
+	if (event_initialized(&c->up_event))
+		event_del(&c->up_event);
+	event_assign(
+	    &c->up_event, proxy_base, c->up, EV_READ | EV_PERSIST, ready, c);
+	loop_add(&c->up_event, NULL);
+}
+
+/* The server has not been asked yet. */
+static void
+early_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy_client *c = arg;
+	int n = client_read(fd, &c->back);
+
+	if (n != -EAGAIN)
+		client_fail(c, 502, SOCKS_FAILED,
+		    n > 0 ? "the server speaks first, and port 80 is for HTTP"
+			  : "the server ended without a request");
+}
+
+/* A second request could name a host that nobody has judged. So a tunnel to
+ * port 80 carries one, as all that is plain HTTP. */
+static void
+begin_inside(struct proxy_client *c)
+{
+	reply_connected(c);
+	c->state = READING_INSIDE;
+	c->inside = true;
+	watch_host(c, early_cb);
+	if (client_flush(c))
+		request_read_inside(c);
+}
+
+/* Both directions of a tunnel, though what the command says first is looked at
+ * before. */
+static void
+begin_tunnel(struct proxy_client *c)
+{
+	reply_connected(c);
 	start_to_command(c, &c->out);
 	relay_check_hello(c);
 }
 
-static void
-begin_http(struct proxy_client *c)
+void
+relay_http(struct proxy_client *c)
 {
 	size_t n;
 
-	event_assign(
-	    &c->up_event, proxy_base, c->up, EV_READ | EV_PERSIST, up_cb, c);
-	loop_add(&c->up_event, NULL);
+	watch_host(c, up_cb);
 	if (c->chunked) {
 		relay_chunks(c);
 		return;
@@ -289,8 +329,10 @@ begin_http(struct proxy_client *c)
 void
 relay_begin(struct proxy_client *c)
 {
-	if (client_is_tunnel(c))
-		begin_tunnel(c);
+	if (!client_is_tunnel(c))
+		relay_http(c);
+	else if (c->port == PROXY_HTTP_PORT)
+		begin_inside(c);
 	else
-		begin_http(c);
+		begin_tunnel(c);
 }

@@ -143,38 +143,69 @@ request_judge(struct proxy_client *c)
 /* --- the request -------------------------------------------------------- */
 
 static void
-take_http(struct proxy_client *c, const struct proxy_request *r)
+take_framing(struct proxy_client *c, const struct proxy_request *r)
 {
-	c->protocol = r->connect ? NETPROXY_HTTPS_CONNECT : NETPROXY_HTTP;
-	c->port = r->port;
+	memset(c->method, 0, sizeof(c->method));
 	memcpy(c->method, r->method.ptr, r->method.len);
 	c->chunked = r->chunked;
 	c->upgrade = r->upgrade;
 	c->length = r->length;
 	c->no_body = slice_equal(r->method, SLICE("HEAD"));
+	if (!r->connect)
+		proxy_request_write(&c->head, r);
+}
+
+static void
+take_http(struct proxy_client *c, const struct proxy_request *r)
+{
+	c->protocol = r->connect ? NETPROXY_HTTPS_CONNECT : NETPROXY_HTTP;
+	c->port = r->port;
+	take_framing(c, r);
 	if (proxy_host_read(&c->host, r->host) < 0) {
 		c->host.text[0] = '\0';
 		client_fail(
 		    c, 400, SOCKS_FAILED, "the request names no valid host");
 		return;
 	}
-	if (!r->connect)
-		proxy_request_write(&c->head, r);
 	buf_consume(&c->in, r->head.len + 2);
 	request_judge(c);
+}
+
+/* Reads a head. Returns false if it is not whole, or c ends with a reply. */
+static bool
+read_head(struct proxy_client *c, const struct host_name *tunnel,
+    struct proxy_request *r)
+{
+	const char *why = "the head of the request is too long";
+	ssize_t n = proxy_request_parse(
+	    r, tunnel, (const char *)c->in.data, c->in.len, &why);
+
+	if (n < 0)
+		client_fail(c, 400, SOCKS_FAILED, why);
+	return n > 0;
+}
+
+void
+request_read_inside(struct proxy_client *c)
+{
+	struct proxy_request r;
+
+	loop_add(&c->down_event, NULL);
+	if (!read_head(c, &c->host, &r))
+		return;
+	event_del(&c->down_event);
+	c->state = RELAYING;
+	take_framing(c, &r);
+	buf_consume(&c->in, r.head.len + 2);
+	relay_http(c);
 }
 
 static void
 read_http(struct proxy_client *c)
 {
-	const char *why = "the head of the request is too long";
 	struct proxy_request r;
-	ssize_t n =
-	    proxy_request_parse(&r, (const char *)c->in.data, c->in.len, &why);
 
-	if (n < 0)
-		client_fail(c, 400, SOCKS_FAILED, why);
-	else if (n > 0)
+	if (read_head(c, NULL, &r))
 		take_http(c, &r);
 }
 

@@ -26,18 +26,20 @@ has_one_end(const struct buf *b)
 }
 
 static void
-read_request(const char *data, size_t len)
+read_request(const struct host_name *tunnel, const char *data, size_t len)
 {
 	struct proxy_request r;
 	const char *why = NULL;
 	struct buf b;
-	ssize_t n = proxy_request_parse(&r, data, len, &why);
+	ssize_t n = proxy_request_parse(&r, tunnel, data, len, &why);
 
 	assert(n != -EBADMSG || why != NULL);
 	if (n <= 0)
 		return;
 	assert((size_t)n <= len && r.port != 0);
-	assert(r.host.ptr >= data && r.host.ptr + r.host.len <= data + n);
+	assert(tunnel != NULL
+		   ? !r.connect && r.path.ptr[0] == '/'
+		   : r.host.ptr >= data && r.host.ptr + r.host.len <= data + n);
 	buf_init(&b, 4 * PROXY_HEAD_MAX);
 	if (!r.connect) {
 		proxy_request_write(&b, &r);
@@ -114,10 +116,12 @@ read_message(const char *data, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	static const struct host_name tunnel = { .text = "a.example" };
 	_cleanup_free_ char *copy = xmalloc(len ? len : 1);
 
 	memcpy(copy, data, len);
-	read_request(copy, len);
+	read_request(NULL, copy, len);
+	read_request(&tunnel, copy, len);
 	read_response(copy, len);
 	read_socks(copy, len);
 	read_query(copy, len);

@@ -165,9 +165,9 @@ class Origin(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: x\r\n\r\nhi", hold=False, address="127.0.0.1"):
+    def __init__(self, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: x\r\n\r\nhi", hold=False, address="127.0.0.1", port=0):
         self.answer, self.hold, self.seen = answer, hold, []
-        super().__init__((address, 0), None)
+        super().__init__((address, port), None)
         self.port = self.server_address[1]
         threading.Thread(target=self.serve_forever, args=(.02,), daemon=True).start()
 

@@ -275,6 +275,127 @@ def socks(p, host, port, command=1, methods=b"\x00"):
     return s, s.recv(10)
 
 
+@pytest.fixture(params=["connect", "socks5", "socks5 by address"])
+def tunnel(request, proxy, origin, tmp_path):
+    """tunnel(answer): a tunnel of the parameter's kind to port 80 of one.example, and that host."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a server at port 80")
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.77.0.80 one.example\n")
+
+    def make(*args, **options):
+        o = origin(*args, hold=True, address="127.77.0.80", port=80, **options)
+        p = proxy(["aone.example", "a127.77.0.80"], files={"/etc/hosts": hosts})
+        if request.param == "connect":
+            s, reply = p.tunnel("one.example:80")
+            assert reply.startswith(b"HTTP/1.1 200")
+        else:
+            s, reply = socks(p, "one.example" if request.param == "socks5" else "127.77.0.80", 80)
+            assert reply[:2] == b"\5\0"
+        return s, o
+
+    return make
+
+
+def said(seen):
+    return b"".join(seen)
+
+
+@pytest.mark.parametrize("size", [1, 100000])
+@pytest.mark.parametrize("first,sent", [
+    (b"GET /a HTTP/1.1\r\nHost: one.example\r\n\r\n", b""),
+    (b"POST /a HTTP/1.1\r\nHost: ONE.example:80\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
+    (b"POST /a HTTP/1.1\r\nHost: one.example\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+     b"5\r\nhello\r\n0\r\n\r\n"),
+    (b"GET /a HTTP/1.1\r\nHost: one.example\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", b""),
+    (b"GET /a HTTP/1.1\r\nHost: one.example\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n", b""),
+    (b"HEAD /a HTTP/1.0\r\n\r\n", b"")], ids=["get", "length", "chunked", "websocket", "h2c", "head"])
+def test_a_tunnel_to_port_80_carries_one_request(tunnel, first, sent, size):
+    """Nothing of what comes behind it goes to the host, however both are cut."""
+    def answer(request, data):
+        while not data.endswith(b"\r\n\r\n" + sent) and (more := request.recv(1 << 16)):
+            data += more
+        o.seen.append(data)
+        request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + b"hi" * (b"HEAD" not in data))
+
+    s, o = tunnel(answer)
+    with s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(first + SECOND), size):
+            s.sendall((first + SECOND)[at:at + size])
+        got = read_all(s)
+    assert got.count(b"HTTP/1.1") == 1 and b"connection: close" in got and body(got) == b"hi" * (b"HEAD" not in first)
+    o.stop()
+    assert body(o.seen[1]) == sent and b"b.example" not in said(o.seen) and b"h2c" not in said(o.seen)
+
+
+@pytest.mark.parametrize("says", [
+    b"GET http://one.example/ HTTP/1.1\r\nHost: one.example\r\n\r\n", b"CONNECT b.example:443 HTTP/1.1\r\n\r\n",
+    b"CONNECT / HTTP/1.1\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"SSH-2.0-x\r\n\r\n", b"GET /a\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: one.example\r\nHost: b.example\r\n\r\n", b"GET / HTTP/1.1\nHost: one.example\n\n\r\n\r\n",
+    b"POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", b"\x16\x03\x01" * 30000],
+    ids=["absolute", "connect", "connect path", "h2", "ssh", "http 0.9", "two hosts", "line feeds", "two lengths", "tls"])
+def test_what_is_no_request_goes_nowhere_from_a_tunnel_to_port_80(tunnel, says):
+    s, o = tunnel()
+    with s:
+        try:
+            s.sendall(says)
+        except ConnectionError:
+            pass
+        assert read_all(s).startswith(b"HTTP/1.1 400")
+    o.stop()
+    assert not said(o.seen)
+
+
+def test_the_host_of_a_request_is_that_of_its_tunnel_to_port_80(tunnel, request):
+    """Whoever asks for an address can mean any of its names."""
+    by_address = "address" in request.node.name
+    s, o = tunnel()
+    with s:
+        s.sendall(SECOND)
+        assert read_all(s).startswith(b"HTTP/1.1 200" if by_address else b"HTTP/1.1 400")
+    o.stop()
+    assert (SECOND[:-2] in said(o.seen)) == by_address
+
+
+def test_websocket_through_a_tunnel_to_port_80(tunnel):
+    def answer(request, data):
+        request.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nframe")
+
+    s, o = tunnel(answer)
+    with s:
+        s.sendall(b"GET /a HTTP/1.1\r\nHost: one.example\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+        assert read_until(s, b"frame").startswith(b"HTTP/1.1 101")
+        s.sendall(b"late")
+        s.shutdown(socket.SHUT_WR)
+        assert read_all(s) == b""
+    assert body(o.seen[0]) == b"late"
+
+
+def test_a_server_at_port_80_that_speaks_first(proxy):
+    """It is no HTTP, and the command is told, where it would wait as long as the server."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: a server at port 80")
+    with socket.create_server(("127.77.0.80", 80)) as listener:
+        p = proxy(["a127.77.0.80"])
+        s, reply = p.tunnel("127.77.0.80:80")
+        up, _ = listener.accept()
+        up.sendall(b"SSH-2.0-x\r\n")
+        assert reply.startswith(b"HTTP/1.1 200") and b"speaks first" in read_all(s)
+        up.close()
+
+
+def test_who_leaves_a_tunnel_to_port_80_before_its_request_is_whole(tunnel):
+    for part in b"", b"GET / HTTP/1.1\r\nHost: ":
+        s, o = tunnel()
+        with s:
+            s.sendall(part)
+            s.shutdown(socket.SHUT_WR)
+            assert read_all(s) in (b"", b"<reset>")
+        o.stop()
+        assert not said(o.seen)
+
+
 def test_socks5(proxy, origin):
     o = origin(hold=True, answer=b"banner")
     p = proxy([f"alocalhost:{o.port}"])

@@ -378,19 +378,19 @@ def test_a_name_that_leads_inside(place):
     """Rebinding: a listed name leads neither to the host's loopback, whatever the client permits, nor to a private
     address that is not listed itself, nor to what is denied by address, nor to execd."""
     c = place.ready()
-    hosts = place.host("127.0.0.1", 80), place.host(INNER, 80), place.host(DB, 80)
+    hosts = place.host("127.0.0.1", 8080), place.host(INNER, 8080), place.host(DB, 8080)
     talks = ["rebound.example", "inner.example", "db.example", "own.example"]
-    program = "".join(f'tell(talk("{n}", {7000 if n == "own.example" else 80}))\n' for n in talks)
+    program = "".join(f'tell(talk("{n}", {7000 if n == "own.example" else 8080}))\n' for n in talks)
     start(c, "p", program, listed("*.example", OWN, deny=[DB]))
     said, ended = end(c, "p")
     assert said == ["Connection reset by peer"] * 4
-    assert denied(ended) == [("rebound.example", 80, "not_allowed_local"), ("inner.example", 80, "not_allowed_local"),
-                             ("db.example", 80, "denied"), ("own.example", 7000, "own_port")]
-    start(c, "q", program + f'tell(talk("{OWN}", 7000))\ntell(talk("localhost", 80))',
+    assert denied(ended) == [("rebound.example", 8080, "not_allowed_local"), ("inner.example", 8080, "not_allowed_local"),
+                             ("db.example", 8080, "denied"), ("own.example", 7000, "own_port")]
+    start(c, "q", program + f'tell(talk("{OWN}", 7000))\ntell(talk("localhost", 8080))',
           listed("*.example", "localhost", "127.0.0.1", OWN, deny=[DB], allowLocalBinding=True))
     said, ended = end(c, "q")
-    assert said[1] == ["welcome", "HELLO\n", 80] and said[5] == "Connection refused"
-    assert denied(ended) == [("rebound.example", 80, "not_allowed_local"), ("db.example", 80, "denied"),
+    assert said[1] == ["welcome", "HELLO\n", 8080] and said[5] == "Connection refused"
+    assert denied(ended) == [("rebound.example", 8080, "not_allowed_local"), ("db.example", 8080, "denied"),
                              ("own.example", 7000, "own_port"), (OWN, 7000, "own_port")]
     assert [h.seen for h in hosts] == [0, 1, 0]
 
