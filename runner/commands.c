@@ -142,8 +142,8 @@ report_unwatched(uint32_t number, enum channel_end why)
 }
 
 /*
- * The descriptors come in this order: execd-http, those the flags name, control
- * groups.
+ * The descriptors come in this order: execd-http, execd-files, those the flags
+ * name, control groups.
  */
 static int
 take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
@@ -151,9 +151,10 @@ take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
 {
 	size_t n = 0;
 
-	if (nfds < 1u + c->netproxy + c->userns)
+	if (nfds < 2u + c->netproxy + c->userns)
 		return -EBADMSG;
 	own->http_program = fds[n++];
+	own->files_program = fds[n++];
 	own->netproxy_program = c->netproxy ? fds[n++] : -1;
 	own->userns = c->userns ? fds[n++] : -1;
 	return cgroup_get(cgroup, c->cgroups, fds + n, nfds - n);

@@ -14,13 +14,11 @@
 #include "config.h"
 #include "control.h"
 #include "dialect_frames.h"
-#include "files.h"
 #include "forward_copy.h"
 #include "host_linux.h"
 #include "loop.h"
 #include "placeholder.h"
 #include "process_tree.h"
-#include "sandbox_message.h"
 #include "signals.h"
 #include "user_namespace.h"
 
@@ -33,8 +31,6 @@ enum {
 	OPT_STDIO = 256,
 	OPT_PIPE_IN,
 	OPT_PIPE_OUT,
-	OPT_FILES,
-	OPT_SANDBOX,
 	OPT_FORWARD,
 	OPT_USER_NAMESPACE,
 	OPT_VERSION
@@ -44,8 +40,6 @@ static const struct option long_options[] = {
 	{ "stdio", no_argument, NULL, OPT_STDIO },
 	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
-	{ "files", no_argument, NULL, OPT_FILES },
-	{ "sandbox", no_argument, NULL, OPT_SANDBOX },
 	{ "forward", no_argument, NULL, OPT_FORWARD },
 	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
@@ -55,8 +49,6 @@ static const struct option long_options[] = {
 
 struct runner_options {
 	bool stdio;
-	bool files;   /* by a runner: serves fs/ methods */
-	bool sandbox; /* by a runner: starts sandboxed commands */
 	bool forward; /* by a runner: copies for process/forward */
 	/* make a namespace for this "UID:GID" */
 	const char *user_namespace;
@@ -80,17 +72,11 @@ parse_options(struct runner_options *o, int argc, char **argv)
 		case OPT_PIPE_OUT:
 			o->pipe_out = optarg;
 			break;
-		case OPT_FILES:
-			o->files = true;
-			break;
 		case OPT_FORWARD:
 			o->forward = true;
 			break;
 		case OPT_USER_NAMESPACE:
 			o->user_namespace = optarg;
-			break;
-		case OPT_SANDBOX:
-			o->sandbox = true;
 			break;
 		case OPT_VERSION:
 			puts("execd-runner " EXECD_VERSION);
@@ -120,16 +106,6 @@ make_event_base(void)
 	return base;
 }
 
-/*
- * The file helper inside a sandbox; it runs in a copy of the sandbox process.
- */
-static void
-serve_files(void)
-{
-	placeholders_begin(true);
-	files_run(make_event_base(), true, placeholder_is);
-}
-
 /* One command for one parent; without paths, on the standard descriptors. */
 static int
 run_frames(const char *in, const char *out)
@@ -153,13 +129,6 @@ main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-#ifdef EXECD_ONLY_SANDBOX
-	/* execd-sandbox, which AppArmor lets make user namespaces, does nothing
-	 * else for whoever starts it. */
-	if (!o.sandbox)
-		return 2;
-	o = (struct runner_options){ .sandbox = true };
-#endif
 	/*
 	 * A program that is executed by descriptor would have the descriptor's
 	 * number as its name.
@@ -178,12 +147,6 @@ main(int argc, char **argv)
 		return user_namespace_run(o.user_namespace);
 	if (o.forward)
 		return forward_copy_run();
-	if (o.sandbox)
-		sandbox_run(serve_files);
-	if (o.files) {
-		placeholders_begin(false);
-		return files_run(make_event_base(), false, placeholder_is);
-	}
 	if (o.stdio)
 		return run_frames(NULL, NULL);
 	if (o.pipe_in != NULL)

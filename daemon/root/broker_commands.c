@@ -79,7 +79,7 @@ take_begin(struct broker_process *b, const void *payload)
 	};
 	const struct control_begin *begin = payload;
 	const char *step = "";
-	int given[3 + CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
+	int given[4 + CGROUP_HIERARCHIES], pair[2], err = seqpacket_pair(pair);
 
 	if (err < 0)
 		return err;
@@ -97,10 +97,11 @@ take_begin(struct broker_process *b, const void *payload)
 	b->spoken = SPAWN_VERSION;
 	given[0] = pair[1];
 	given[1] = broker_program(b, INSTALLED_HTTP);
-	given[2] = root.kept;
+	given[2] = broker_program(b, INSTALLED_FILES);
+	given[3] = root.kept;
 	err =
 	    broker_commands_tell(b->channel, SPAWN_READY, &ready, sizeof(ready),
-		given, 3 + session_cgroup_put(&ready.cgroups, given + 3));
+		given, 4 + session_cgroup_put(&ready.cgroups, given + 4));
 	close(pair[1]);
 	return err;
 }

@@ -273,7 +273,8 @@ save_broker(struct saved *s, struct broker_process *b)
 void
 root_save(struct saved *s)
 {
-	for (int i = 0; i < PROGRAMS_OPENED - (s->version < 7); i++)
+	for (int i = 0;
+	     i < PROGRAMS_OPENED - (s->version < 7) - (s->version < 8); i++)
 		saved_fd(s, &root.programs.fds[i]);
 	saved_fd(s, &root.listener);
 	save_broker(s, &root.serving);

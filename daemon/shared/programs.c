@@ -15,22 +15,21 @@ static const struct {
 	[INSTALLED_HTTP] = { "/runner/http/", "execd-http" },
 	[INSTALLED_KEYS] = { "/daemon/keys/", "execd-keys" },
 	[INSTALLED_BROKER] = { "/daemon/broker/", "execd-broker" },
+	[INSTALLED_FILES] = { "/runner/", "execd-files" },
 	[INSTALLED_NETPROXY] = { "/runner/netproxy/", "execd-netproxy" },
 	[INSTALLED_SANDBOX] = { "/runner/", "execd-sandbox" },
 	[INSTALLED_EXECD] = { "/daemon/root/", "execd" },
 };
 
 /* Where the running program may be, below the build tree or the prefix. */
-static const struct layout {
-	const char *self;
-	bool built;
-} layouts[] = {
-	{ "/daemon/root/execd", true },
-	{ "/daemon/broker/execd-broker", true },
-	{ "/" EXECD_SBINDIR "/execd", false },
+#define BUILT "/daemon/"
+static const char *const layouts[] = {
+	BUILT "root/execd",
+	BUILT "broker/execd-broker",
+	"/" EXECD_SBINDIR "/execd",
 	/* /usr/sbin may be a link to bin. The kernel knows the real name. */
-	{ "/bin/execd", false },
-	{ "/" EXECD_LIBEXECDIR "/execd-broker", false },
+	"/bin/execd",
+	"/" EXECD_LIBEXECDIR "/execd-broker",
 };
 
 /* Comes after the name of a program that an upgrade has replaced (proc(5)). */
@@ -53,17 +52,16 @@ programs_self(void)
 	return self;
 }
 
-static const struct layout *
+static const char *
 find_layout(const char *self)
 {
 	size_t len = strlen(self);
 
 	for (size_t i = 0; i < nitems(layouts); i++) {
-		size_t tail = strlen(layouts[i].self);
+		size_t tail = strlen(layouts[i]);
 
-		if (len >= tail &&
-		    strcmp(self + len - tail, layouts[i].self) == 0)
-			return &layouts[i];
+		if (len >= tail && strcmp(self + len - tail, layouts[i]) == 0)
+			return layouts[i];
 	}
 	return NULL;
 }
@@ -71,22 +69,22 @@ find_layout(const char *self)
 int
 programs_open_one(enum installed_program program, char missing[PATH_MAX])
 {
-	const char *self = programs_self();
-	const struct layout *l;
+	const char *self = programs_self(), *layout;
 	int fd, n;
 
 	snprintf(missing, PATH_MAX, "/proc/self/exe");
 	if (self == NULL)
 		return -errno;
-	l = find_layout(self);
-	if (l == NULL) {
+	layout = find_layout(self);
+	if (layout == NULL) {
 		snprintf(missing, PATH_MAX,
 		    "execd's programs (seen from %.4000s)", self);
 		return -ENOENT;
 	}
 	n = snprintf(missing, PATH_MAX, "%.*s%s%s",
-	    (int)(strlen(self) - strlen(l->self)), self,
-	    l->built			 ? programs[program].directory
+	    (int)(strlen(self) - strlen(layout)), self,
+	    strncmp(layout, BUILT, strlen(BUILT)) == 0
+		? programs[program].directory
 	    : program == INSTALLED_EXECD ? "/" EXECD_SBINDIR "/"
 					 : "/" EXECD_LIBEXECDIR "/",
 	    programs[program].name);

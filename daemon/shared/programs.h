@@ -16,6 +16,7 @@ enum installed_program {
 	INSTALLED_HTTP,
 	INSTALLED_KEYS,
 	INSTALLED_BROKER,
+	INSTALLED_FILES,
 	INSTALLED_NETPROXY, /* the broker opens it */
 	INSTALLED_SANDBOX,  /* the runner opens it */
 	INSTALLED_EXECD,
@@ -31,7 +32,7 @@ struct programs {
 #define PROGRAMS_NONE                                                          \
 	{                                                                      \
 		{                                                              \
-			-1, -1, -1, -1, -1                                     \
+			-1, -1, -1, -1, -1, -1                                 \
 		}                                                              \
 	}
 

@@ -21,7 +21,8 @@ enum spawn_type {
 	/* broker -> root, commands and their answers: first the list */
 	SPAWN_BEGIN = 70, /* control_begin; once */
 	SPAWN_READY = 71, /* control_spawn_ready + fds: of events, of
-			   * execd-http, of spawn_kept, `cgroups` */
+			   * execd-http, execd-files, spawn_kept,
+			   * `cgroups` */
 	SPAWN_FILE = 94,  /* control_trusted */
 	SPAWN_FOUND = 95, /* control_found (+ fd); `later`: + fd, on which
 			   * control_found (+ fd) comes */

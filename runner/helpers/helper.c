@@ -79,14 +79,14 @@ void helper_out_cb(evutil_socket_t fd, short what, void *arg);
 
 static void helper_in_cb(evutil_socket_t fd, short what, void *arg);
 
-/* The programs of the helpers. A file helper is execd-runner itself. */
+/* The programs of the helpers. */
 static const struct helper_program {
 	const char *name; /* for errors */
 	const char *argv[3];
 	bool environment; /* gets the session's environment */
 } programs[HELPER_KINDS] = {
 	[HELPER_FILES] = { "the file helper",
-	    { "execd-runner", "--files", NULL }, false },
+	    { "execd-files", "--files", NULL }, false },
 	[HELPER_HTTP] = { "execd-http", { "execd-http", NULL }, true },
 	[HELPER_NETPROXY] = { "execd-netproxy", { "execd-netproxy", NULL },
 	    false },
@@ -367,6 +367,9 @@ static void __attribute__((noreturn))
 child(const struct session *s, enum helper_kind kind, int fd, char *const *env)
 {
 	const struct helper_program *program = &programs[kind];
+	const int fds[HELPER_KINDS] = { [HELPER_FILES] = s->files_program,
+		[HELPER_HTTP] = s->http_program,
+		[HELPER_NETPROXY] = s->netproxy_program };
 	char **argv = (char **)(uintptr_t)program->argv;
 	sigset_t unblocked;
 
@@ -379,12 +382,7 @@ child(const struct session *s, enum helper_kind kind, int fd, char *const *env)
 	if (kind == HELPER_FILES && placeholders_lists() >= 0)
 		fcntl(PLACEHOLDERS_FD, F_SETFD, 0);
 	descriptors_restore();
-	if (kind == HELPER_HTTP)
-		execveat(s->http_program, "", argv, env, AT_EMPTY_PATH);
-	else if (kind == HELPER_NETPROXY)
-		execveat(s->netproxy_program, "", argv, env, AT_EMPTY_PATH);
-	else
-		execve("/proc/self/exe", argv, env);
+	execveat(fds[kind], "", argv, env, AT_EMPTY_PATH);
 	_exit(127);
 }
 

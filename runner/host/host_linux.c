@@ -220,6 +220,7 @@ find_sandbox(struct command *c, const struct command_request *r,
 	const struct sandbox_host about = {
 		.base = host.base,
 		.userns = -1,
+		.program = sandbox_program("/execd-files"),
 		.own_ports = -1,
 		.parent_death_signal = true,
 		.home = environment_get(r->envp, "HOME"),

@@ -100,6 +100,7 @@ session_init(struct session *s, const struct session_server *server,
 		log_fatal("impossible path map from the broker: %s", why);
 	s->userns = fds->userns;
 	s->http_program = fds->http_program;
+	s->files_program = fds->files_program;
 	s->netproxy_program = fds->netproxy_program;
 	s->redirect_try = -1;
 	if (s->netproxy_program < 0)
@@ -174,6 +175,7 @@ session_limit(struct session *s, const struct sandbox_limits *limits)
 	struct sandbox_host host = {
 		.base = s->base,
 		.userns = s->userns,
+		.program = s->files_program,
 		.homes = s->homes,
 		.parent_death_signal = !s->config.pid_namespace,
 		.cpu_s = s->config.command_cpu_s,

@@ -166,7 +166,8 @@ struct session {
 	struct pattern_scan *scan;
 	size_t held_bytes;    /* bytes of requests that are held */
 	unsigned spools;      /* spools of requests now on disk */
-	int http_program;     /* descriptor of execd-http */
+	int files_program;    /* descriptor of execd-files */
+	int http_program;     /* of execd-http */
 	int netproxy_program; /* of execd-netproxy; -1: there is none */
 	int redirect_try; /* of redirect_is_possible(); -1: nothing is tried */
 	int own_ports;	  /* for own_ports_take() */
@@ -218,6 +219,7 @@ struct session {
 /* Descriptors that the broker opened for the session. */
 struct session_fds {
 	int http_program;
+	int files_program;
 	int netproxy_program; /* -1: none */
 	int userns;	      /* -1: none */
 };

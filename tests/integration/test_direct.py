@@ -15,7 +15,7 @@ import threading
 import pytest
 from conftest import RUNNER
 from execd_client import frame
-from test_userns import COMMANDS, Program, configure, u32
+from test_userns import COMMANDS, HELPERS, Program, configure, u32
 
 CLIENT = 91
 ANSWERED, COUNTED, ENDED = 0, 1, 2
@@ -32,7 +32,7 @@ def handing(initialize=INITIALIZE, kept=b"", first=None, length=None):
 class Direct:
     def __init__(self, configuration=None, family=socket.AF_UNIX, hand=True, kept=b""):
         self.program = Program(RUNNER)
-        self.program.send(*(COMMANDS["CONFIGURE"] if configuration is None else (configuration, 1)))
+        self.program.send(*(COMMANDS["CONFIGURE"] if configuration is None else (configuration, HELPERS)))
         self.program.send(*COMMANDS["SANDBOX"])
         self.generation = 0
         self.attach()

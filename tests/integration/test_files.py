@@ -303,7 +303,7 @@ def test_a_killed_helper_is_an_error_and_the_next_request_has_another(spawn, dir
     (directory / "f").write_bytes(b"abc")
     c.call("fs/getMetadata", {"path": uri(directory / "f")})
     c.run_sh("kill", "for p in /proc/[0-9]*; do "
-             "tr '\\0' ' ' <$p/cmdline | grep -q 'execd-runner --files' && kill -9 ${p#/proc/}; done; true")
+             "tr '\\0' ' ' <$p/cmdline | grep -q 'execd-files --files' && kill -9 ${p#/proc/}; done; true")
     for _ in range(2):
         m = c.request("fs/getMetadata", {"path": uri(directory / "f")})
         if "result" in m:

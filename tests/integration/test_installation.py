@@ -31,7 +31,7 @@ def test_a_full_run(user):
 
 PROGRAMS = {p.name: p for p in (BUILD / "daemon/broker/execd-broker", BUILD / "daemon/frontend/execd-frontend", RUNNER,
                                 BUILD / "daemon/keys/execd-keys", BUILD / "runner/http/execd-http",
-                                BUILD / "runner/netproxy/execd-netproxy")}
+                                BUILD / "runner/execd-files", BUILD / "runner/netproxy/execd-netproxy")}
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ def u32(n):
     return struct.pack("<I", n)
 
 
+# The descriptors of CONFIGURE: execd-http and execd-files.
+HELPERS = 2
+
+
 def u64(n):
     return struct.pack("<Q", n)
 
@@ -66,13 +70,15 @@ class Program:
         os.close(keep)
 
     def send(self, message, fds=0):
-        null = os.open("/dev/null", os.O_RDWR)
-        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [null] * fds))] if fds else []
+        null, files = os.open("/dev/null", os.O_RDWR), os.open(BUILD / "runner/execd-files", os.O_PATH)
+        given = [null, files, null, null][:fds]
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))] if fds else []
         try:
             self.control.sendmsg([message], ancillary)
         except BrokenPipeError:
             pass
         os.close(null)
+        os.close(files)
 
     def attach(self, generation=1):
         """A session channel, as the front-end would hold it."""
@@ -90,7 +96,7 @@ class Program:
 
 
 COMMANDS = {
-    "CONFIGURE": (configure(), 1), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
+    "CONFIGURE": (configure(), HELPERS), "SANDBOX": (sandbox(), 0), "ATTACH": (attach(), 1), "DETACH": (u32(DETACH), 0),
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "AUDIT_STATE": (u32(AUDIT_STATE) + b"\1" + string(b""), 0),
     "RECORDING_FILE": (u32(RECORDING_FILE) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
@@ -126,7 +132,7 @@ def test_commands_in_every_state(state, command):
 def test_commands_to_a_runner_that_ends(command):
     """Its command does not mind TERM, so it ends in its own time."""
     p = Program(RUNNER)
-    p.send(configure(grace_ms=60000), 1)
+    p.send(configure(grace_ms=60000), HELPERS)
     p.send(*COMMANDS["SANDBOX"])
     channel = p.attach()
     for text in (b'{"id":1,"method":"initialize","params":{"clientName":"x"}}', b'{"method":"initialized"}',
@@ -149,7 +155,7 @@ def test_commands_to_a_runner_that_ends(command):
 
 def test_a_configuration_of_another_version():
     p = Program(RUNNER)
-    p.send(configure().replace(u32(CONFIGURE) + u32(1), u32(CONFIGURE) + u32(99)), 1)
+    p.send(configure().replace(u32(CONFIGURE) + u32(1), u32(CONFIGURE) + u32(99)), HELPERS)
     status, log = p.end()
     assert status == 1, log
     assert "impossible command from the broker: RUNNER_COMMAND_CONFIGURE of version 99; this program speaks 1 to " in log, log
@@ -182,11 +188,11 @@ def test_what_is_no_order_in_every_state(state):
 
 @pytest.mark.parametrize("message, fds", [
     (b"\x1e", 0), (u32(999), 0), (u32(14), 0), (u32(41), 0),
-    (configure() + b"x", 1), (configure()[:-1], 1), (configure(2), 1), (configure(), 0), (configure(), 2),
-    (configure(userns=1), 1), (configure(userns=1), 3),
-    (configure(userns=2), 2),
-    (configure(cgroups=16), 2), (configure(cgroups=1), 1), (configure(cgroups=1, userns=1), 2),
-    (u32(CONFIGURE) + u32(1) + string(b"0" * 5000), 1), (configure() + b"x" * 30000, 1)])
+    (configure() + b"x", 2), (configure()[:-1], 2), (configure(2), 2), (configure(), 1), (configure(), 3),
+    (configure(userns=1), 2), (configure(userns=1), 4),
+    (configure(userns=2), 3),
+    (configure(cgroups=16), 3), (configure(cgroups=1), 2), (configure(cgroups=1, userns=1), 3),
+    (u32(CONFIGURE) + u32(1) + string(b"0" * 5000), 2), (configure() + b"x" * 30000, 2)])
 def test_malformed_configurations(message, fds):
     p = Program(RUNNER)
     p.send(message, fds)

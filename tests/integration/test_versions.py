@@ -228,7 +228,7 @@ def test_a_front_end_that_refuses_its_broker(server):
 # says here from which release on an upgrade ends no session. A list of fields that changes without SAVED_VERSION fails, too.
 RELEASE = "5d93c598645c98ae2b508669d8a6b4abbebedb4b"
 SOURCE = pathlib.Path(__file__).parents[2]
-NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-http", "execd-keys", "execd-netproxy")
+NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-files", "execd-http", "execd-keys", "execd-netproxy")
 
 
 def test_root_reads_the_state_of_the_release_before():
@@ -258,18 +258,18 @@ def before(tmp_path_factory):
     env = {**os.environ, "CC": "ccache gcc" if shutil.which("ccache") else "gcc"}
     subprocess.run(["meson", "setup", "build", "-Doptimization=0"], cwd=place, env=env, check=True, capture_output=True)
     targets = subprocess.run(["ninja", "-C", "build", "-t", "targets", "all"], cwd=place, capture_output=True, text=True).stdout
-    programs = [re.search(rf"(?m)^(\S+/{name}): ", targets)[1] for name in NAMES]
+    programs = [m[1] for name in NAMES if (m := re.search(rf"(?m)^(\S+/{name}): ", targets))]
     subprocess.run(["ninja", "-C", "build", *programs], cwd=place, check=True, capture_output=True)
     return place / "build"
 
 
 def install_release(prefix, build):
     """As a package does, in the layout that every release shares."""
-    for name in NAMES:
+    for name, built in [(n, p) for n in NAMES for p in build.rglob(n) if p.is_file() and os.access(p, os.X_OK)]:
         to = prefix / ("sbin" if name == "execd" else "libexec/execd") / name
         to.parent.mkdir(parents=True, exist_ok=True)
         new = to.with_name(f"{name}.new")
-        shutil.copy(next(p for p in build.rglob(name) if p.is_file() and os.access(p, os.X_OK)), new)
+        shutil.copy(built, new)
         new.rename(to)
 
 

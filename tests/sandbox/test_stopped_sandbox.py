@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD, ROOT, RUNNER, Shell, children, is_alive, name, poll, runs
+from conftest import BUILD, ROOT, Shell, children, is_alive, name, poll, runs
 from policies import READ_ALL, UNAVAILABLE, UNENFORCEABLE, managed, path, uri
 from test_fail_closed import Tracer, is_traceable
 
@@ -39,7 +39,7 @@ def test_a_sandbox_that_makes_its_namespace_has_a_program_of_its_own(world, mode
     s, c, shell = world
     shell("true")
     single = BUILD / "runner/execd-sandbox"
-    assert runs(sandbox_of(s, c), RUNNER if mode == "root" else single)
+    assert runs(sandbox_of(s, c), BUILD / "runner/execd-files" if mode == "root" else single)
     for argv in ["--user-namespace", "1:1"], ["--stdio"], ["--files"], []:
         assert subprocess.run([single, *argv], stdin=subprocess.DEVNULL, timeout=20).returncode == 2
 

@@ -21,7 +21,7 @@ from test_ceiling import policy
 
 KINDS = ["alloc", "read", "write", "open", "fork", "mmap", "socket", "pipe", "epoll", "dup"]
 # "+sandbox": the session has a command and a file in one, too.
-PROGRAMS = ["execd", "execd-frontend", "execd-runner", "execd-runner+sandbox", "execd-http", "execctl"]
+PROGRAMS = ["execd", "execd-frontend", "execd-runner", "execd-runner+sandbox", "execd-files", "execd-files+sandbox", "execd-http", "execctl"]
 FAULTS = BUILD / "tests/torture/libfaults.so"
 CRASHES = [s for s in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)]
 HANG_S = 90

@@ -17,9 +17,9 @@ from test_limits import rss_kib  # noqa: E402,F401
 
 PROGRAMS = {"execd": "daemon/root/execd", "execd-broker": "daemon/broker/execd-broker", "execd-frontend": "daemon/frontend/execd-frontend",
             "execd-keys": "daemon/keys/execd-keys", "execd-runner": "runner/execd-runner",
-            "execd-http": "runner/http/execd-http", "execd-netproxy": "runner/netproxy/execd-netproxy"}
+            "execd-files": "runner/execd-files", "execd-http": "runner/http/execd-http", "execd-netproxy": "runner/netproxy/execd-netproxy"}
 # What a library can be loaded into, where execd's own takes none.
-DYNAMIC = {"execd-runner": BUILD / "tests/torture/dynamic_runner"}
+DYNAMIC = {"execd-runner": BUILD / "tests/torture/dynamic_runner", "execd-files": BUILD / "tests/torture/dynamic_files"}
 
 
 class Tree:

@@ -40,6 +40,7 @@ static int events_fd = -1;   /* -1 after spawn_watch() */
 static struct event events;
 static struct control_spawn_ready ready;
 static int http = -1;
+static int files = -1;
 static int netproxy = -ENOENT;
 static struct cgroup all_sessions = CGROUP_NONE;
 static bool past;
@@ -221,12 +222,13 @@ spawn_begin(uint32_t flags)
 
 	tell(SPAWN_BEGIN, &begin, sizeof(begin));
 	hear(SPAWN_READY, &ready, sizeof(ready), fds, &nfds);
-	if (nfds < 3 ||
-	    cgroup_get(&all_sessions, ready.cgroups, fds + 3, nfds - 3) < 0)
+	if (nfds < 4 ||
+	    cgroup_get(&all_sessions, ready.cgroups, fds + 4, nfds - 4) < 0)
 		give_up(-EBADMSG, "the beginning");
 	events_fd = fds[0];
 	http = fds[1];
-	take_kept(fds[2]);
+	files = fds[2];
+	take_kept(fds[3]);
 	if (!(flags & BEGIN_CHECK))
 		open_netproxy();
 	group_limits_learn(ready.controllers);
@@ -259,6 +261,12 @@ int
 spawn_http(void)
 {
 	return http;
+}
+
+int
+spawn_files(void)
+{
+	return files;
 }
 
 int

@@ -30,13 +30,14 @@ int spawn_begin(uint32_t flags);
 
 /* What root's execd says of itself and of us: whether it is root; whether a
  * broker has served before; whether one serves until our list is sealed.
- * spawn_http() returns the descriptor of execd-http, opened with O_PATH, and
- * spawn_netproxy() that of execd-netproxy, or -errno if it could not be
- * opened. */
+ * spawn_http() and spawn_files() return descriptors of execd-http and
+ * execd-files, opened with O_PATH, and spawn_netproxy() that of execd-netproxy,
+ * or -errno if it could not be opened. */
 bool spawn_is_root(void);
 bool spawn_has_served(void);
 bool spawn_is_reload(void);
 int spawn_http(void);
+int spawn_files(void);
 int spawn_netproxy(void);
 
 /* Returns what this broker leaves for the next one, which reads it as the last

@@ -315,9 +315,9 @@ static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[4 + CGROUP_HIERARCHIES] = { spawn_http() };
+	int fds[4 + CGROUP_HIERARCHIES] = { spawn_http(), spawn_files() };
 	struct sandbox_limits limits;
-	size_t nfds = 1;
+	size_t nfds = 2;
 	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,

@@ -32,19 +32,14 @@
 #define LOOK_MS	  100
 #define KILLED_MS 1000
 
-/*
- * A sandbox that makes a user namespace itself has a program of its own name,
- * because AppArmor knows programs by their names (contrib/apparmor). The file
- * is opened now, for an upgrade replaces it by one of another version. Where
- * that has happened, or there is none, the runner's own program serves. Returns
- * a descriptor, or -1.
- */
-static int
-open_program(void)
+/* Finds none after an upgrade: it would be of another version. */
+int
+sandbox_program(const char *name)
 {
-	static const char runner[] = "/execd-runner", name[] = "/execd-sandbox";
+	static const char runner[] = "/execd-runner";
 	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));
+	ssize_t n =
+	    readlink("/proc/self/exe", path, PATH_MAX - strlen(name) - 1);
 	char *last;
 
 	if (n < 0)
@@ -53,18 +48,32 @@ open_program(void)
 	last = strrchr(path, '/');
 	if (last == NULL || strcmp(last, runner) != 0)
 		return -1;
-	memcpy(last, name, sizeof(name));
+	strcpy(last, name);
 	return open(path, O_PATH | O_CLOEXEC);
+}
+
+/*
+ * A sandbox that makes a user namespace itself has a program of its own name,
+ * because AppArmor knows programs by their names (contrib/apparmor). The file
+ * is opened now, for an upgrade replaces it. Where that has happened, or there
+ * is none, the other name serves.
+ */
+static int
+program_of(int userns, int program)
+{
+	int own = userns < 0 ? sandbox_program("/execd-sandbox") : -1;
+
+	return own >= 0 ? own : program;
 }
 
 void
 sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
-    int userns, const struct sandbox_options *options,
+    int userns, int program, const struct sandbox_options *options,
     bool (*give_up)(void *owner, const struct sandbox *n), void *owner)
 {
 	*pool = (struct sandbox_pool){ .base = base,
 		.userns = userns,
-		.program = userns < 0 ? open_program() : -1,
+		.program = program_of(userns, program),
 		.options = *options,
 		.give_up = give_up,
 		.changes_fd = -1,
@@ -93,8 +102,6 @@ sandbox_pool_clear(struct sandbox_pool *pool)
 {
 	while (!TAILQ_EMPTY(&pool->sandboxes))
 		sandbox_free(pool, TAILQ_FIRST(&pool->sandboxes));
-	if (pool->program >= 0)
-		close(steal_fd(&pool->program));
 	if (pool->changes_fd >= 0) {
 		event_free(pool->changed);
 		close(steal_fd(&pool->changes_fd));
@@ -138,15 +145,15 @@ same_plan(const struct plan *a, const struct plan *b)
 
 /*
  * Runs on the runner's memory until exec, and never returns. The sandbox gets a
- * user namespace, or is a program that makes one.
+ * user namespace, or makes one.
  */
 static void __attribute__((noreturn))
 child(int fd, const struct sandbox_pool *pool)
 {
-	char *argv[] = { (char *)(uintptr_t) "execd-runner",
+	char *argv[] = { (char *)(uintptr_t) "execd-files",
 		(char *)(uintptr_t) "--sandbox", NULL };
-	int second = pool->userns >= 0 ? pool->userns : pool->program;
-	bool has_second = second >= 0;
+	bool has_userns = pool->userns >= 0;
+	int userns = pool->userns, program = pool->program;
 	sigset_t unblocked;
 
 	sigemptyset(&unblocked);
@@ -154,20 +161,17 @@ child(int fd, const struct sandbox_pool *pool)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Each may have the number of the other's place. */
 	fd = fcntl(fd, F_DUPFD, SANDBOX_USERNS_FD + 1);
-	if (has_second)
-		second = fcntl(second, F_DUPFD, SANDBOX_USERNS_FD + 1);
+	program = fcntl(program, F_DUPFD, SANDBOX_USERNS_FD + 1);
+	if (has_userns)
+		userns = fcntl(userns, F_DUPFD, SANDBOX_USERNS_FD + 1);
 	if (fd < 0 || dup2(fd, CONTROL_FD) < 0 ||
-	    (has_second && (second < 0 || dup2(second, SANDBOX_USERNS_FD) < 0)))
+	    (has_userns && (userns < 0 || dup2(userns, SANDBOX_USERNS_FD) < 0)))
 		_exit(127);
-	close_from(has_second ? SANDBOX_USERNS_FD + 1 : CONTROL_FD + 1);
+	close_range(
+	    (unsigned)CONTROL_FD + 1 + has_userns, ~0u, CLOSE_RANGE_CLOEXEC);
 	/* It passes descriptors on as this program does, and limits its
 	 * commands itself. */
-	if (has_second && pool->userns < 0) {
-		fcntl(SANDBOX_USERNS_FD, F_SETFD, FD_CLOEXEC);
-		execveat(
-		    SANDBOX_USERNS_FD, "", argv, pool->homes, AT_EMPTY_PATH);
-	}
-	execve("/proc/self/exe", argv, pool->homes);
+	execveat(program, "", argv, pool->homes, AT_EMPTY_PATH);
 	_exit(127);
 }
 

@@ -75,7 +75,7 @@ struct sandbox_pool {
 	bool told_unwatched; /* the log mentions what is not watched */
 	void *owner;
 	int userns;	    /* -1: each makes its own */
-	int program;	    /* for that, owned; -1: that of the runner */
+	int program;	    /* of the sandboxes; open until the end */
 	char *const *homes; /* their environment, for file helpers */
 	int own_ports;	    /* for own_ports_take(), the session's; -1: none */
 	bool open_port;	    /* who reaches one of them starts commands */
@@ -85,9 +85,13 @@ struct sandbox_pool {
 };
 
 void sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
-    int userns, const struct sandbox_options *options,
+    int userns, int program, const struct sandbox_options *options,
     bool (*give_up)(void *owner, const struct sandbox *n), void *owner);
 void sandbox_pool_clear(struct sandbox_pool *pool);
+
+/* Opens the program `name`, such as "/execd-files", that lies beside the
+ * runner's. Returns a descriptor, or -1. */
+int sandbox_program(const char *name);
 
 /* Later commands have these options. What runs goes on. */
 void sandbox_pool_change(

@@ -91,8 +91,8 @@ sandboxes_init(struct sandboxes *sb, const struct sandbox_host *host,
 	sb->single_user = host->parent_death_signal;
 	sb->lists = sb->single_user ? placeholders_path() : NULL;
 	sb->no_landlock = command_landlock_abi() == 0;
-	sandbox_pool_init(&sb->pool, host->base, host->userns, &later,
-	    host->give_up, host->owner);
+	sandbox_pool_init(&sb->pool, host->base, host->userns, host->program,
+	    &later, host->give_up, host->owner);
 	sb->pool.homes = host->homes != NULL ? host->homes : none;
 	sb->pool.on_replaced = host->on_replaced;
 	sandboxes_limit(sb, host, limits);

@@ -48,6 +48,7 @@ struct sandboxes {
 struct sandbox_host {
 	struct event_base *base;
 	int userns;		  /* the session's user namespace; -1: none */
+	int program;		  /* descriptor of execd-files */
 	bool parent_death_signal; /* no pid namespace would kill what remains */
 	unsigned controllers;	  /* as in struct sandboxes */
 	uint32_t cpu_s;		  /* program_limit_cpu() */
