@@ -2,8 +2,7 @@
 /*
  * Round trips through a command that writes what it reads.
  */
-#ifndef ECHO_H
-#define ECHO_H
+#pragma once
 
 #include "figures.h"
 #include "peer.h"
@@ -15,5 +14,3 @@ void echo_start(struct peer *p);
  * their times, from the process/write to the last byte of output; f may be
  * NULL. */
 void echo_run(struct peer *p, uint64_t count, struct figures *f);
-
-#endif

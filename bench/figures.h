@@ -3,8 +3,7 @@
  * What was measured, written as the members of one JSON object on standard
  * output: NAME is a number, or for many of a kind {"n":, "p50":, "p99":}.
  */
-#ifndef FIGURES_H
-#define FIGURES_H
+#pragma once
 
 #include "base.h"
 
@@ -24,5 +23,3 @@ double figures_quantile_us(struct figures *f, double q);
 void figures_show_us(const char *name, struct figures *f);
 void figures_show(const char *name, double value);
 void figures_end(void);
-
-#endif

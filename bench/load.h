@@ -4,8 +4,7 @@
  * is shared by the modes. Any failure, of the server or here, ends the
  * program with a sentence: half a measurement is none.
  */
-#ifndef LOAD_H
-#define LOAD_H
+#pragma once
 
 #include "base.h"
 #include "message.h"
@@ -65,5 +64,3 @@ void mode_sessions(struct load *l);
 void mode_slow(struct load *l);
 void mode_spawn(struct load *l);
 void mode_stdin(struct load *l);
-
-#endif

@@ -5,8 +5,7 @@
  * checking it, so that the client costs little beside the server; protocol/
  * has the parser that checks.
  */
-#ifndef MESSAGE_H
-#define MESSAGE_H
+#pragma once
 
 #include "base.h"
 
@@ -30,5 +29,3 @@ bool message_is(const struct message *m, const char *method);
 
 /* Bytes that a base64 text stands for. */
 size_t message_decoded_len(struct slice base64);
-
-#endif

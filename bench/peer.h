@@ -3,8 +3,7 @@
  * A connection of the load client: WebSocket messages out and in. What the
  * server sends is not checked beyond what is needed to take it apart.
  */
-#ifndef PEER_H
-#define PEER_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -53,5 +52,3 @@ void peer_pause(struct peer *p, bool paused);
 
 /* Reads and writes what epoll says is possible; messages go to on_message. */
 void peer_serve(struct peer *p, uint32_t events);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Session mode: the runner obeys the broker's commands (execd-runner(8)). */
-#ifndef COMMANDS_H
-#define COMMANDS_H
+#pragma once
 
 struct event_base;
 
@@ -11,5 +10,3 @@ struct event_base;
  */
 void commands_run(struct event_base *base, char **env)
     __attribute__((noreturn));
-
-#endif

@@ -6,8 +6,7 @@
  * promises of websocket.h are asserted on the way. For test_websocket and
  * fuzz_websocket.
  */
-#ifndef WEBSOCKET_TRACE_H
-#define WEBSOCKET_TRACE_H
+#pragma once
 
 #include <assert.h>
 #include <ctype.h>
@@ -178,5 +177,3 @@ trace_string(struct trace *t)
 	t->events.len--;
 	return (const char *)t->events.data;
 }
-
-#endif

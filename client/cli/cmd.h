@@ -2,8 +2,7 @@
 /*
  * The commands of execctl. Each returns the exit status.
  */
-#ifndef CMD_H
-#define CMD_H
+#pragma once
 
 #include "execctl.h"
 
@@ -41,5 +40,3 @@ int cmd_info(struct execctl *ctl);
 int cmd_doctor(struct execctl *ctl);
 int cmd_environments(struct execctl *ctl);
 int cmd_completion(struct execctl *ctl);
-
-#endif

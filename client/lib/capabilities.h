@@ -4,8 +4,7 @@
  * far as the client uses them. Without a capability the matching function
  * returns -ENOTSUP, or execctl does what execctl(1) describes instead.
  */
-#ifndef CAPABILITIES_H
-#define CAPABILITIES_H
+#pragma once
 
 #define CAN_CLOSE_STDIN	       "processCloseStdin"
 #define CAN_RESIZE	       "processResize"
@@ -30,5 +29,3 @@
 #define CAN_LIST_PROCESSES     "processList"
 #define CAN_FORWARD	       "processForward"
 #define CAN_NETWORK	       "processNetwork"
-
-#endif

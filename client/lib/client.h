@@ -5,8 +5,7 @@
  * the life of the connection, lease.c what comes before it with an ask:
  * URL, wire.c converts bytes and messages, remote_process.c delivers events.
  */
-#ifndef CLIENT_H
-#define CLIENT_H
+#pragma once
 
 #include "buf.h"
 #include "execd-client.h"
@@ -272,5 +271,3 @@ void process_read(struct execd_process *p);
 /* Delivers the last event: the process was not started, or its state is
  * unknown. */
 void process_fail(struct execd_process *p, int code, const char *message);
-
-#endif

@@ -4,8 +4,7 @@
  * standard input and output of a command. Only stream_resolve() and
  * stream_close() of a command may block.
  */
-#ifndef STREAM_H
-#define STREAM_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -86,5 +85,3 @@ pid_t stream_start(const char *command, bool alone, int *to, int *from);
 
 /* Waits until the process of a pidfd has ended, and tells whether it has. */
 bool stream_wait(int pidfd, int timeout_ms);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The HTTP upgrade of a WebSocket client (RFC 6455 section 4.1).
  */
-#ifndef UPGRADE_H
-#define UPGRADE_H
+#pragma once
 
 #include "buf.h"
 #include "url.h"
@@ -39,5 +38,3 @@ void upgrade_keep_cookie(char cookie[UPGRADE_COOKIE_MAX], const char *pair);
 
 /* Tells whether the answer has a header of this name. */
 bool upgrade_has_header(const char *text, size_t len, const char *name);
-
-#endif

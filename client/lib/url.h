@@ -5,8 +5,7 @@
  *	ws://HOST[:PORT][/PATH]  wss://...  unix:PATH  stdio:COMMAND
  *	ask:COMMAND
  */
-#ifndef URL_H
-#define URL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ void endpoint_clear(struct endpoint *e);
 
 /* Tells whether the server is on this machine. */
 bool endpoint_is_local(const struct endpoint *e);
-
-#endif

@@ -3,8 +3,7 @@
  * What nearly every file includes: the C library's common parts, and the two
  * headers that every program uses.
  */
-#ifndef BASE_H
-#define BASE_H
+#pragma once
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,5 +21,3 @@
 
 #include "log.h"
 #include "util.h"
-
-#endif

@@ -3,8 +3,7 @@
  * Standard base64 with padding (RFC 4648 section 4). All output of commands
  * passes through it, so it is written for speed.
  */
-#ifndef BASE64_H
-#define BASE64_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ ssize_t base64_decode(
  * *bytes, which the caller owns, also when there are none. Returns the number
  * of bytes, or -EBADMSG. */
 ssize_t base64_decode_url(const char *src, size_t n, uint8_t **bytes);
-
-#endif

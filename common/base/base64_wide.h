@@ -4,8 +4,7 @@
  * processor has are found at run time. Without them these functions process
  * nothing, and the caller works byte by byte.
  */
-#ifndef BASE64_WIDE_H
-#define BASE64_WIDE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ size_t base64_encode_wide(char *dst, const uint8_t *src, size_t n);
  * characters decode to. dst may be src.
  */
 size_t base64_decode_wide(uint8_t *dst, const char *src, size_t n);
-
-#endif

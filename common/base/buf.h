@@ -7,8 +7,7 @@
  * and returns zero. buf_end() also refuses leftover bytes, so a message
  * consists of exactly its fields.
  */
-#ifndef BUF_H
-#define BUF_H
+#pragma once
 
 #include "base.h"
 
@@ -62,5 +61,3 @@ size_t buf_get_string(struct buf_reader *r, char *dst, size_t cap);
 
 /* Returns 0, or -EBADMSG if a get failed or bytes are left over. */
 int buf_end(const struct buf_reader *r);
-
-#endif

@@ -8,8 +8,7 @@
  * line. If descriptor 2 is the journal's socket or a child's of root's execd,
  * each line begins with "<n>", its priority.
  */
-#ifndef LOG_H
-#define LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void log_fatal_errno(int err, const char *fmt, ...) LOG_PRINTF(2)
     __attribute__((noreturn));
 
 #define log_fatal(...) log_fatal_errno(0, __VA_ARGS__)
-
-#endif

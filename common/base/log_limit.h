@@ -5,8 +5,7 @@
  * Lines that are left out are counted, so that a reader of the log knows that
  * they are missing.
  */
-#ifndef LOG_LIMIT_H
-#define LOG_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ bool log_limit_permits(struct log_limit *l, uint64_t key, int64_t now,
 /* The same for the log of this program. It also logs how many lines were left
  * out. `peer` is "websocket ADDRESS:PORT"; the port is ignored. */
 bool log_permits(enum log_matter matter, const char *peer, const char *kind);
-
-#endif

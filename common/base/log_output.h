@@ -3,8 +3,7 @@
  * Writes lines to descriptor 2 and handles the lines that cannot be written.
  * For log.c, and for a program that executes its next version.
  */
-#ifndef LOG_OUTPUT_H
-#define LOG_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ uint64_t log_take_undelivered(void);
 
 /* Counts these lines as lost by this process. */
 void log_add_lost(uint64_t lines);
-
-#endif

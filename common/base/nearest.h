@@ -2,8 +2,7 @@
 /*
  * Which of some names was meant by one that does not exist. Pure.
  */
-#ifndef NEAREST_H
-#define NEAREST_H
+#pragma once
 
 struct nearest {
 	const char *given, *name; /* borrowed; name is NULL: none is near */
@@ -13,5 +12,3 @@ struct nearest {
 /* Looks at one more name. It is kept if it is nearer than those before: at most
  * two letters are wrong, missing, too many or exchanged. */
 void nearest_try(struct nearest *n, const char *name);
-
-#endif

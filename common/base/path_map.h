@@ -8,8 +8,7 @@
  * same when it comes back: path_map_out() writes only what path_map_in() turns
  * into the same path again.
  */
-#ifndef PATH_MAP_H
-#define PATH_MAP_H
+#pragma once
 
 #include "buf.h"
 #include "util.h"
@@ -75,5 +74,3 @@ bool path_map_out(const struct path_map *m, const char *path, struct buf *b);
  * and no map. path_map_used() returns NULL without a map. */
 int path_map_use(const char *text, char *why);
 const struct path_map *path_map_used(void);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * <sys/queue.h> and TAILQ_FOREACH_SAFE, which glibc does not have.
  */
-#ifndef QUEUE_H
-#define QUEUE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -12,6 +11,4 @@
 	for ((var) = TAILQ_FIRST(head);                                        \
 	     (var) != NULL && ((tvar) = TAILQ_NEXT(var, field), 1);            \
 	     (var) = (tvar))
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * SipHash-2-4 with 128-bit output (Aumasson and Bernstein, 2012). A keyed hash
  * for tables whose keys may be chosen by a hostile peer.
  */
-#ifndef SIPHASH_H
-#define SIPHASH_H
+#pragma once
 
 #include "base.h"
 
@@ -20,5 +19,3 @@ void siphash128(
 
 /* The first half of it, with the key of this process. */
 uint64_t siphash_bytes(const void *p, size_t n);
-
-#endif

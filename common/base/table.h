@@ -4,8 +4,7 @@
  * allocation of its own. Keys that come from a peer are hashed with
  * siphash_bytes() (siphash.h), whose key no peer knows.
  */
-#ifndef TABLE_H
-#define TABLE_H
+#pragma once
 
 #include "base.h"
 
@@ -45,5 +44,3 @@ struct table_node *table_next(const struct table *t, struct table_node *node);
 	     ((object) = TABLE_OBJECT(at_, __typeof__(*(object)), member),     \
 	     true);                                                            \
 	     at_ = table_next(t, at_))
-
-#endif

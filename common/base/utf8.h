@@ -3,8 +3,7 @@
  * UTF-8 in one piece or in several (RFC 3629). Overlong forms, surrogates and
  * code points beyond U+10FFFF are refused.
  */
-#ifndef UTF8_H
-#define UTF8_H
+#pragma once
 
 #include "base.h"
 
@@ -28,5 +27,3 @@ void utf8_escape(struct buf *b, const char *p, size_t n);
 
 /* Appends the character with this code, which is valid. */
 void utf8_put(struct buf *b, uint32_t c);
-
-#endif

@@ -4,8 +4,7 @@
  * descriptors.
  * Every program uses it; it knows nothing of execd.
  */
-#ifndef UTIL_H
-#define UTIL_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -106,5 +105,3 @@ void cleanup_close_(int *fd);
  * argument may contain ".." or "//". Neither may end in a slash, except "/"
  * itself. */
 bool path_lies_in(const char *path, const char *directory);
-
-#endif

@@ -3,8 +3,7 @@
  * Paths of Windows as text: which form they have, and which names Windows could
  * give a file. Nothing is looked up. A separator is a slash of either kind.
  */
-#ifndef WINDOWS_PATH_H
-#define WINDOWS_PATH_H
+#pragma once
 
 #include "base.h"
 
@@ -35,5 +34,3 @@ const char *windows_name_fault(struct slice name);
 
 /* Compares as Windows does, except that only ASCII letters have two cases. */
 bool windows_name_equal(struct slice a, struct slice b);
-
-#endif

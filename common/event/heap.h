@@ -6,8 +6,7 @@
  * the memory is returned to the kernel: thousands of idle sessions must not
  * each hold the memory of their busiest moment.
  */
-#ifndef HEAP_H
-#define HEAP_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ void heap_scratch(void *p, size_t n);
 
 /* Call after every turn of the event loop. */
 void heap_turn(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The event loop. If the loop cannot watch an event, the program ends instead
  * of waiting for it for ever.
  */
-#ifndef LOOP_H
-#define LOOP_H
+#pragma once
 
 #include "base.h"
 
@@ -49,5 +48,3 @@ void loop_log(struct event_base *base);
 /* Starts or stops watching an event. *watching is the current state and is
  * updated. */
 void loop_watch(struct event *ev, bool *watching, bool wanted);
-
-#endif

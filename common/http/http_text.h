@@ -4,8 +4,7 @@
  * that two programs could understand differently is refused: bare LF, folded
  * lines, blanks around names, control characters. Pure.
  */
-#ifndef HTTP_TEXT_H
-#define HTTP_TEXT_H
+#pragma once
 
 #include "util.h"
 
@@ -39,5 +38,3 @@ int http_next_line(struct slice *rest, struct slice *line);
  * Returns as http_next_line(), and -EBADMSG if it is no header. */
 int http_next_field(
     struct slice *rest, struct slice *name, struct slice *value);
-
-#endif

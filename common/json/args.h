@@ -12,8 +12,7 @@
  * over a missing field, because serde reads the whole object before it looks
  * for missing fields.
  */
-#ifndef ARGS_H
-#define ARGS_H
+#pragma once
 
 #include "json.h"
 #include "path_uri.h"
@@ -102,5 +101,3 @@ void args_fail(struct args *a, const char *fmt, ...)
  * an error; `expected` says what was expected. */
 bool args_expect(struct args *a, const struct json_value *v,
     enum json_type type, const char *expected);
-
-#endif

@@ -9,8 +9,7 @@
  * (doc/protocol.md section 2.3). Numbers stay text until they are converted.
  * Nothing here is recursive.
  */
-#ifndef JSON_H
-#define JSON_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -132,5 +131,3 @@ void json_key_bool(struct json_writer *w, const char *key, bool v);
  * depth of recursion is bounded by JSON_MAX_DEPTH. */
 void json_copy(struct json_writer *w, const struct json_value *v);
 void json_copy_member(struct json_writer *w, const struct json_value *v);
-
-#endif

@@ -2,12 +2,9 @@
 /*
  * Memory for yajl, which does not check its allocations for failure.
  */
-#ifndef JSON_MEMORY_H
-#define JSON_MEMORY_H
+#pragma once
 
 #include <yajl/yajl_common.h>
 
 /* Without memory the program ends, as in util.h. */
 extern const yajl_alloc_funcs json_memory;
-
-#endif

@@ -3,8 +3,7 @@
  * Scans a text before json.c gives it to yajl: checks that yajl does not make,
  * and long strings that yajl need not see.
  */
-#ifndef JSON_SCAN_H
-#define JSON_SCAN_H
+#pragma once
 
 #include "base.h"
 
@@ -41,5 +40,3 @@ size_t json_scan_surrogates(
     const struct json_cuts *cuts, const char *text, size_t len);
 size_t json_scan_blanks(
     const struct json_cuts *cuts, const char *text, size_t len);
-
-#endif

@@ -3,8 +3,7 @@
  * Converts between file: URIs and paths (doc/protocol.md section 9, WHATWG URL
  * rules). Never looks at the disk.
  */
-#ifndef PATH_URI_H
-#define PATH_URI_H
+#pragma once
 
 #include "buf.h"
 #include "json.h"
@@ -53,5 +52,3 @@ size_t path_uri_room(const char *path);
 /* Writes the same as a JSON string. */
 void json_path(struct json_writer *w, const char *path);
 void json_key_path(struct json_writer *w, const char *key, const char *path);
-
-#endif

@@ -4,8 +4,7 @@
  * one form here, so that two forms of one address cannot be judged differently.
  * Pure: looks nothing up.
  */
-#ifndef HOST_NAME_H
-#define HOST_NAME_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -60,5 +59,3 @@ bool address_is_public(const struct in6_addr *address);
 bool address_inside(const struct in6_addr *address, struct in6_addr *inside);
 
 bool address_is_loopback(const struct in6_addr *address);
-
-#endif

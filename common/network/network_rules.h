@@ -10,8 +10,7 @@
  * that is not public is reached only by a pattern that is this address, or by
  * "localhost".
  */
-#ifndef NETWORK_RULES_H
-#define NETWORK_RULES_H
+#pragma once
 
 #include "host_name.h"
 
@@ -89,5 +88,3 @@ bool network_rules_permit(const struct network_rules *r,
 /* Writes the pattern of a rule. */
 void network_rule_format(
     const struct network_rule *rule, char text[NETWORK_RULE_TEXT_MAX]);
-
-#endif

@@ -3,8 +3,7 @@
  * The server's name in the first record of a TLS connection (RFC 8446 section
  * 4.1.2, RFC 6066 section 3). Pure; nothing is decrypted.
  */
-#ifndef TLS_HELLO_H
-#define TLS_HELLO_H
+#pragma once
 
 #include "util.h"
 
@@ -19,5 +18,3 @@ enum tls_hello {
 };
 
 enum tls_hello tls_hello_read(const void *data, size_t len, struct slice *name);
-
-#endif

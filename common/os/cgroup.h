@@ -4,8 +4,7 @@
  * processes, memory and processor time. Each is a directory that is held as a
  * descriptor.
  */
-#ifndef CGROUP_H
-#define CGROUP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -167,5 +166,3 @@ bool cgroup_is_nested(const struct cgroup *c);
 /* For the files that implement this header: reads at most cap - 1 bytes of a
  * file and adds a NUL. Returns the number of bytes or -errno. */
 ssize_t cgroup_read_file(int dir, const char *name, char *text, size_t cap);
-
-#endif

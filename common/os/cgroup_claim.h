@@ -4,8 +4,7 @@
  * in, and what it hands down there. An execd that starts and `execd doctor` do
  * the same, so that doctor cannot say ok where a session has no limits.
  */
-#ifndef CGROUP_CLAIM_H
-#define CGROUP_CLAIM_H
+#pragma once
 
 #include "cgroup.h"
 
@@ -36,5 +35,3 @@ int cgroup_claim_end(struct cgroup_claim *c);
 
 /* Removes a group and the empty groups in it. Returns as cgroup_remove(). */
 int cgroup_claim_remove(const struct cgroup *parent, const char *name);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The children of the calling process, and of others.
  */
-#ifndef CHILDREN_H
-#define CHILDREN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -28,5 +27,3 @@ pid_t children_parent_of(pid_t pid);
 /* Called in a child before it executes a program. Unblocks all signals;
  * programs of execd ignore none. Safe after vfork(2). */
 void children_reset_signals(void);
-
-#endif

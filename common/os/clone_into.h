@@ -4,8 +4,7 @@
  * 5.7, version 2 only). Joining through cgroup.procs makes the whole system
  * wait; this does not.
  */
-#ifndef CLONE_INTO_H
-#define CLONE_INTO_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -37,5 +36,3 @@ clone_into_is_missing(int err)
 	return err == -ENOSYS || err == -EINVAL || err == -E2BIG ||
 	       err == -EOPNOTSUPP;
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Memory for OpenSSL, which does not check every allocation for failure.
  */
-#ifndef CRYPTO_MEMORY_H
-#define CRYPTO_MEMORY_H
+#pragma once
 
 /* From now on the program ends if OpenSSL gets no memory, as in util.h. Call
  * before any other function of OpenSSL. */
@@ -12,5 +11,3 @@ void crypto_memory_init(void);
 /* The same for programs that handle keys: memory is also overwritten before it
  * is freed. */
 void crypto_memory_init_secret(void);
-
-#endif

@@ -4,8 +4,7 @@
  * own limit as far as it may. Programs that it executes get the old limit back,
  * because users of select(2) depend on it.
  */
-#ifndef DESCRIPTORS_H
-#define DESCRIPTORS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ void reserve_give(unsigned n);
 
 /* Reserves again what was given, as far as descriptors are available. */
 void reserve_keep(void);
-
-#endif

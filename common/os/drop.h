@@ -2,8 +2,7 @@
 /*
  * Drops privileges permanently and verifies that they are gone.
  */
-#ifndef DROP_H
-#define DROP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -44,5 +43,3 @@ void drop_capabilities(void);
 /* Empties the bounding set as well. For programs that execute nothing. Call
  * before drop_to_user(). Fatal on failure. */
 void drop_bounding_set(void);
-
-#endif

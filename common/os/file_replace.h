@@ -4,8 +4,7 @@
  * besides its content: mode, owner, group, hard links, access control list and
  * extended attributes (rename(2), acl(5), xattr(7)).
  */
-#ifndef FILE_REPLACE_H
-#define FILE_REPLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,5 +37,3 @@ bool file_has_attributes(int fd, const char *path);
  * holes. If `in` becomes shorter meanwhile, so does `out`. Returns 0 or -errno.
  */
 int file_copy_content(int in, int out, off_t size);
-
-#endif

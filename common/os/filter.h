@@ -6,8 +6,7 @@
  *
  * Sources: seccomp(2), seccomp_rule_add(3), seccomp_export_bpf(3).
  */
-#ifndef FILTER_H
-#define FILTER_H
+#pragma once
 
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -98,6 +97,4 @@ int filter_load_denied(const struct filter_rule *rules, size_t n);
 #define FILTER_NATIVE AUDIT_ARCH_RISCV64
 #else
 #error "which audit architecture is this?"
-#endif
-
 #endif

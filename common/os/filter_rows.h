@@ -4,8 +4,7 @@
  * daemon need. Rows that only one program needs are in its own policy file,
  * with the reason.
  */
-#ifndef FILTER_ROWS_H
-#define FILTER_ROWS_H
+#pragma once
 
 #include <errno.h>
 #include <seccomp.h>
@@ -45,5 +44,3 @@
 	ALLOW(sigaltstack), ALLOW(sched_yield), ALLOW(getrusage),              \
 	    ALLOW(prlimit64), ALLOW(tgkill), ALLOW(getuid), ALLOW(uname),      \
 	    ALLOW_IF(ioctl, 1, FILTER_ALL_BITS, TCGETS)
-
-#endif

@@ -4,8 +4,7 @@
  * 12 know only ABI 2. Constants that are used here, up to ABI 7 (Linux 6.15),
  * and the three system calls.
  */
-#ifndef LANDLOCK_H
-#define LANDLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -78,5 +77,3 @@ int landlock_restrict(int ruleset, unsigned flags);
  * processes, as far as this kernel's ABI can. Needs no_new_privs. Returns 0 or
  * -errno (-ENOSYS: no Landlock). */
 int landlock_deny_all(void);
-
-#endif

@@ -12,8 +12,7 @@
  * operator's deadline, and somebody who wants the session, whose question has
  * PROBE_MS.
  */
-#ifndef LIVENESS_H
-#define LIVENESS_H
+#pragma once
 
 #include "base.h"
 
@@ -78,5 +77,3 @@ enum liveness_result liveness_look(
 
 /* Returns when to look next, as now_ms(). */
 int64_t liveness_next(const struct liveness *l, const struct liveness_now *now);
-
-#endif

@@ -3,8 +3,7 @@
  * Pid and mount namespaces for a session. Its processes have pids of their own
  * and see only each other in /proc, and mounts made inside stay inside.
  */
-#ifndef NAMESPACES_H
-#define NAMESPACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ pid_t namespaces_fork(bool isolated);
  * the failed step in *step.
  */
 int namespaces_enter(const char **step);
-
-#endif

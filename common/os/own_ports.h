@@ -12,8 +12,7 @@
  *
  * Sources: rtnetlink(7), memfd_create(2), doc/sandbox.md B5.
  */
-#ifndef OWN_PORTS_H
-#define OWN_PORTS_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -57,5 +56,3 @@ int own_ports_open(void);
  * counts as this host's.
  */
 bool own_ports_has(int fd, const struct sockaddr *address);
-
-#endif

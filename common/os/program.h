@@ -3,8 +3,7 @@
  * The last step of a child: exec. It makes only system calls and is safe in a
  * child of vfork(2).
  */
-#ifndef PROGRAM_H
-#define PROGRAM_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ int program_execute(
  * many seconds it gets SIGXCPU, which says why, and a second later SIGKILL. A
  * limit that is lower stays. 0: no limit. Returns 0 or -errno. */
 int program_limit_cpu(uint32_t seconds);
-
-#endif

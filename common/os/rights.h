@@ -3,8 +3,7 @@
  * Descriptors that travel beside the bytes of a stream socket (unix(7),
  * SCM_RIGHTS).
  */
-#ifndef RIGHTS_H
-#define RIGHTS_H
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -32,5 +31,3 @@ ssize_t rights_send(int sock, struct iovec *iov, int n, int fd);
  * 6.16; older kernels ignore it.
  */
 void rights_refuse(int sock);
-
-#endif

@@ -3,8 +3,7 @@
  * AF_UNIX SOCK_SEQPACKET sockets: one message is one packet, and descriptors
  * travel with their message (unix(7), SCM_RIGHTS).
  */
-#ifndef SEQPACKET_H
-#define SEQPACKET_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -33,5 +32,3 @@ ssize_t seqpacket_recv(
 /* Sets the function that closes the descriptors of a truncated packet. Needed
  * where closing a descriptor of an untrusted sender must not block. */
 void seqpacket_set_drop(void (*drop)(const int *fds, size_t n));
-
-#endif

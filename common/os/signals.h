@@ -2,8 +2,7 @@
 /*
  * Signals that a program of execd has no use for.
  */
-#ifndef SIGNALS_H
-#define SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@
  * as they are.
  */
 void signals_ignore_unused(bool hangup);
-
-#endif

@@ -4,8 +4,7 @@
  * (sock_diag(7)). execd-broker asks it for clients of a listener with
  * `auth = peer-user`. The connection's own descriptor is all that it believes.
  */
-#ifndef TCP_PEER_H
-#define TCP_PEER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -24,5 +23,3 @@ int tcp_peer_open(int listening);
  *namespace another -errno if the kernel does not answer
  */
 int tcp_peer_uid(int diag, int fd, uid_t *uid);
-
-#endif

@@ -4,8 +4,7 @@
  * 8160 for IUTF8), by which a client makes a command's terminal like its own.
  * Speeds and the size of a character are left out: a pseudo terminal has none.
  */
-#ifndef TERMINAL_MODES_H
-#define TERMINAL_MODES_H
+#pragma once
 
 #include <termios.h>
 
@@ -22,5 +21,3 @@ size_t terminal_modes_put(const struct termios *t, uint8_t *text);
  * it was. Stops where the encoding is cut off.
  */
 void terminal_modes_take(struct termios *t, const void *text, size_t len);
-
-#endif

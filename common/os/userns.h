@@ -2,8 +2,7 @@
 /*
  * User namespaces that contain one user (user_namespaces(7)).
  */
-#ifndef USERNS_H
-#define USERNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,5 +26,3 @@ int userns_enter_new(bool *none, const char **step);
  */
 int userns_map(int proc, uid_t uid, gid_t gid, const char **step);
 int userns_map_self(uid_t uid, gid_t gid, const char **step);
-
-#endif

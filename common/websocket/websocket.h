@@ -4,8 +4,7 @@
  * sides. The caller reads and writes the bytes. The parser never allocates, and
  * it copies the payload of control frames only.
  */
-#ifndef WEBSOCKET_H
-#define WEBSOCKET_H
+#pragma once
 
 #include "base.h"
 
@@ -138,5 +137,3 @@ bool websocket_close_code_valid(uint16_t code);
 #define WEBSOCKET_ACCEPT_LEN 28
 void websocket_accept(
     const char *key, size_t len, char accept[WEBSOCKET_ACCEPT_LEN + 1]);
-
-#endif

@@ -5,8 +5,7 @@
  * The broker: one loop over signals, the front-end and the runners. It parses
  * no byte of a client. It trusts only numbers that it made.
  */
-#ifndef BROKER_MAIN_H
-#define BROKER_MAIN_H
+#pragma once
 
 #include "base.h"
 
@@ -105,5 +104,3 @@ const char *doctor_groups_of(void);
 /* Says what to do where there are no groups. The text is overwritten by the
  * next call. */
 const char *doctor_groups_advise(int err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * What main() of execd-frontend calls here.
  */
-#ifndef FRONTEND_MAIN_H
-#define FRONTEND_MAIN_H
+#pragma once
 
 #include "base.h"
 #include "frontend.h"
@@ -85,5 +84,3 @@ void confine_privileges(const char *user, struct control_ready *ready);
 
 /* Takes the other steps, with what the broker has said. */
 void confine(const struct offer *offer, struct control_ready *ready);
-
-#endif

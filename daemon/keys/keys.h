@@ -2,8 +2,7 @@
 /*
  * What main() of execd-keys calls here.
  */
-#ifndef KEYS_H
-#define KEYS_H
+#pragma once
 
 #include <openssl/types.h>
 
@@ -51,5 +50,3 @@ bool trust_is_there(void);
  * front-end makes. */
 int trust_verify(
     const struct control_verify *request, struct control_verified *answer);
-
-#endif

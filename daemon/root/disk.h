@@ -5,8 +5,7 @@
  * may have sent. A child does it and tells the broker itself, so that root's
  * execd waits for nobody.
  */
-#ifndef DISK_H
-#define DISK_H
+#pragma once
 
 #include "control_spawn.h"
 
@@ -36,5 +35,3 @@ void disk_close(int channel);
 
 /* Reaps children that have ended. Returns whether some have not. */
 bool disk_is_busy(void);
-
-#endif

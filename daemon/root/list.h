@@ -5,8 +5,7 @@
  * the files from which the configuration was read. Root reads none of these
  * files.
  */
-#ifndef LIST_H
-#define LIST_H
+#pragma once
 
 #include "control_spawn.h"
 #include "spawn_user.h"
@@ -88,5 +87,3 @@ void list_save(struct saved *s, struct list **l);
 
 /* Nobody listens at that place any more. Returns 0 or -EBADMSG. */
 int list_close(struct list *l, uint32_t number);
-
-#endif

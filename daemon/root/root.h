@@ -5,8 +5,7 @@
  * and the programs that hear strangers, and keeps what the next broker needs.
  * control_spawn.h describes the channel.
  */
-#ifndef ROOT_H
-#define ROOT_H
+#pragma once
 
 #include <poll.h>
 #include <signal.h>
@@ -276,5 +275,3 @@ void reexec_reap(void);
 
 /* Returns when to call it again, or -1. */
 int64_t reexec_watch(int64_t now);
-
-#endif

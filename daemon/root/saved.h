@@ -7,8 +7,7 @@
  * The next version may have more fields. It reads older states according to
  * their version: if (s->version >= 2) SAVE(s, new_field);
  */
-#ifndef SAVED_H
-#define SAVED_H
+#pragma once
 
 #include "base.h"
 
@@ -53,5 +52,3 @@ int saved_read(int fd, uint32_t *version);
 
 /* For SAVED_KEEP and SAVED_GUARD only. */
 void saved_descriptors(enum saved_mode mode);
-
-#endif

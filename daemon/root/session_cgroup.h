@@ -4,8 +4,7 @@
  * use together, and the runner makes groups for its commands in them. Without
  * root they exist only where some are delegated to the user.
  */
-#ifndef SESSION_CGROUP_H
-#define SESSION_CGROUP_H
+#pragma once
 
 #include "cgroup.h"
 #include "control_spawn.h"
@@ -46,5 +45,3 @@ void session_cgroup_save(struct saved *s);
 
 /* The session is over: kills remaining processes, and removes its groups. */
 void session_cgroup_close(const char *identity, uint64_t number);
-
-#endif

@@ -3,8 +3,7 @@
  * What every child of the broker is given, and nothing else: 0 and 1
  * /dev/null, 2 a log, 3 the control channel (doc/design.md section 3).
  */
-#ifndef CHILD_H
-#define CHILD_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -31,5 +30,3 @@ char *child_user(char text[CHILD_USER_MAX], uid_t uid, gid_t gid);
 /* child_place() and then child_run(). */
 void child_exec(int program_fd, int control_fd, char *const argv[],
     char *const env[]) __attribute__((noreturn));
-
-#endif

@@ -6,8 +6,7 @@
  * but by a child that shares this program's table of descriptors. It is gone
  * from the table at once, and only the child waits.
  */
-#ifndef DISPOSE_H
-#define DISPOSE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,5 +25,3 @@ pid_t dispose_fork(int flags);
 
 /* Kills it, and waits 20 ms at most for its end. */
 void dispose_end(pid_t pid);
-
-#endif

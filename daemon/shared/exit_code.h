@@ -3,8 +3,7 @@
  * The exit codes of execd (execd(8), doc/design.md section 8). The broker
  * decides, and root's execd ends with that code.
  */
-#ifndef EXIT_CODE_H
-#define EXIT_CODE_H
+#pragma once
 
 enum exit_code {
 	EXIT_STOPPED = 0,
@@ -14,5 +13,3 @@ enum exit_code {
 	EXIT_PERMISSION = 4,
 	EXIT_UNENFORCEABLE = 5,
 };
-
-#endif

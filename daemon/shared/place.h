@@ -3,8 +3,7 @@
  * Opens the places of the list, which are in the file system and on the
  * network.
  */
-#ifndef PLACE_H
-#define PLACE_H
+#pragma once
 
 #include "base.h"
 #include "control_spawn.h"
@@ -25,5 +24,3 @@ int place_bind(int fd, const struct control_place *p);
 
 /* Sets who may connect to the listener's path. Returns 0 or -errno. */
 int place_permit(const struct control_place *p);
-
-#endif

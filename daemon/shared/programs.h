@@ -5,8 +5,7 @@
  * searched. Programs are executed by descriptor, so the user need not be able
  * to look into their directory.
  */
-#ifndef PROGRAMS_H
-#define PROGRAMS_H
+#pragma once
 
 #include <limits.h>
 
@@ -57,5 +56,3 @@ void programs_close(struct programs *p);
 /* Whoever may read a program may look into what runs it as his user (execve(2),
  * PR_SET_DUMPABLE). For root. */
 void programs_warn_of_readers(void);
-
-#endif

@@ -5,8 +5,7 @@
  * group ids, then the environment, each variable with its NUL. Root keeps it as
  * it is.
  */
-#ifndef SPAWN_USER_H
-#define SPAWN_USER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -45,5 +44,3 @@ const char *spawn_user_name(const struct spawn_user *o);
 
 /* Returns the environment for execve(2), in a process that soon calls it. */
 char **spawn_user_env(const struct spawn_user *o);
-
-#endif

@@ -3,8 +3,7 @@
  * Files that decide who may do what. When they are opened, it is checked who
  * could have written them. They are used as they are at that moment.
  */
-#ifndef TRUSTED_H
-#define TRUSTED_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -28,5 +27,3 @@ int trusted_record(int fd, char *why, size_t len);
  * nobody can change afterwards. Does not look at the bytes. Returns 0 or
  * -errno. */
 int trusted_copy(int fd, int copy, size_t limit);
-
-#endif

@@ -5,8 +5,7 @@
  * sealed with HMAC-SHA-256 (RFC 2104), under a secret that only the certificate
  * process and the broker know.
  */
-#ifndef CERT_VERDICT_H
-#define CERT_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ void cert_verdict_seal(
 /* Returns true if the seal was made with that secret. */
 bool cert_verdict_is_sealed(const struct control_cert_verdict *v,
     const uint8_t secret[CONTROL_SECRET_BYTES]);
-
-#endif

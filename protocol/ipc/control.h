@@ -12,8 +12,7 @@
  *
  * Requests have even numbers, their answers odd ones.
  */
-#ifndef CONTROL_H
-#define CONTROL_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -164,5 +163,3 @@ const char *control_name(enum control_type type);
 #define CONTROL_FAULT_MAX 128
 const char *control_fault(
     const void *message, size_t len, char text[CONTROL_FAULT_MAX]);
-
-#endif

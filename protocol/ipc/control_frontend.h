@@ -2,8 +2,7 @@
 /*
  * Messages between the front-end and the broker: BROKER_* of control.h.
  */
-#ifndef CONTROL_FRONTEND_H
-#define CONTROL_FRONTEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -325,5 +324,3 @@ struct control_metrics {
 	struct control_identity_usage identities[METRICS_IDENTITIES_MAX];
 	uint64_t identities_left_out;
 };
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Messages of the front-end's helpers: KEYS_* of control.h.
  */
-#ifndef CONTROL_HELPER_H
-#define CONTROL_HELPER_H
+#pragma once
 
 #include "base.h"
 #include "control_limits.h"
@@ -82,5 +81,3 @@ struct control_verified {
 	struct control_cert_verdict
 	    cert_verdict; /* sealed only if it is valid */
 };
-
-#endif

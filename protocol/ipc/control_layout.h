@@ -3,8 +3,7 @@
  * The layout of the messages on the control channels: tables that list the
  * fields of each message. For control.c and the files with the tables only.
  */
-#ifndef CONTROL_LAYOUT_H
-#define CONTROL_LAYOUT_H
+#pragma once
 
 #include "control.h"
 #include "fields.h"
@@ -61,5 +60,3 @@ struct control_layouts {
 /* No type is in two of these tables. */
 extern const struct control_layouts control_layouts_frontend;
 extern const struct control_layouts control_layouts_runner;
-
-#endif

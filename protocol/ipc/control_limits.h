@@ -2,8 +2,7 @@
 /*
  * Limits for the messages of control.h.
  */
-#ifndef CONTROL_LIMITS_H
-#define CONTROL_LIMITS_H
+#pragma once
 
 /* the channel's descriptor in every child of execd */
 #define CONTROL_FD 3
@@ -42,5 +41,3 @@
 
 #define REDACT_PATTERNS_MAX  32 /* for names and for values separately */
 #define REDACT_PATTERN_CHARS 60
-
-#endif

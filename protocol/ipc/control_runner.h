@@ -2,8 +2,7 @@
 /*
  * Messages between the broker and runners: RUNNER_* of control.h.
  */
-#ifndef CONTROL_RUNNER_H
-#define CONTROL_RUNNER_H
+#pragma once
 
 #include "base.h"
 #include "control_limits.h"
@@ -331,5 +330,3 @@ struct control_unwatched {
 	uint32_t number;
 	uint8_t end; /* enum channel_end */
 };
-
-#endif

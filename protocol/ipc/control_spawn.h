@@ -10,8 +10,7 @@
  * length than its struct's is impossible. So is a text without its NUL, and a
  * message to root that brings a descriptor: root makes what both need.
  */
-#ifndef CONTROL_SPAWN_H
-#define CONTROL_SPAWN_H
+#pragma once
 
 #include "base.h"
 #include "control_limits.h"
@@ -300,5 +299,3 @@ struct spawn_packet {
 	struct spawn_head head;
 	uint8_t payload[8192];
 };
-
-#endif

@@ -15,8 +15,7 @@
  * are raised with any change, except for rows of frontend_keys.def: a row more
  * or less changes the length of a message, which is refused, too.
  */
-#ifndef CONTROL_VERSION_H
-#define CONTROL_VERSION_H
+#pragma once
 
 #define SPAWN_VERSION 7 /* broker and root; in each message */
 /* broker and front-end; also the front-end's helpers */
@@ -33,5 +32,3 @@
 /* A runner of an older version gets SANDBOX once, as it began, and is not asked
  * whether it answers (PROBE with the number 0). */
 #define RUNNER_LIMITS 5
-
-#endif

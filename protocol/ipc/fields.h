@@ -3,8 +3,7 @@
  * Encodes and decodes a struct by a table of its fields. The reader trusts
  * nothing of what it reads.
  */
-#ifndef FIELDS_H
-#define FIELDS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -85,5 +84,3 @@ void fields_put(struct buf *b, const struct field *fields, size_t count,
 /* Reads them. A value that cannot be is an error of the reader. */
 void fields_get(struct buf_reader *r, const struct field *fields, size_t count,
     void *object);
-
-#endif

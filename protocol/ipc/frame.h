@@ -4,8 +4,7 @@
  * least one (doc/design.md section 3, doc/protocol.md section 18). This file
  * knows no sockets.
  */
-#ifndef FRAME_H
-#define FRAME_H
+#pragma once
 
 #include "base.h"
 
@@ -62,5 +61,3 @@ frame_put_length(uint8_t header[FRAME_HEADER_BYTES], uint32_t length)
 	header[2] = (uint8_t)(length >> 16);
 	header[3] = (uint8_t)(length >> 24);
 }
-
-#endif

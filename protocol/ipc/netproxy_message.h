@@ -4,8 +4,7 @@
  * SOCK_SEQPACKET socket; both are the same user and of one release. Each list
  * of hosts has a number, which the runner chose, and a listener.
  */
-#ifndef NETPROXY_MESSAGE_H
-#define NETPROXY_MESSAGE_H
+#pragma once
 
 #include "buf.h"
 
@@ -177,5 +176,3 @@ const char *netproxy_protocol_name(enum netproxy_protocol p);
 const char *netproxy_source_name(enum netproxy_source s);
 const char *netproxy_decider_name(enum netproxy_source s);
 const char *netproxy_reason_name(enum netproxy_reason r);
-
-#endif

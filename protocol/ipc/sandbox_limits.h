@@ -3,8 +3,7 @@
  * The operator's ceiling on what clients may ask of a sandbox, and the settings
  * of every sandbox. The broker sends this to a runner.
  */
-#ifndef SANDBOX_LIMITS_H
-#define SANDBOX_LIMITS_H
+#pragma once
 
 #include "base.h"
 
@@ -141,5 +140,3 @@ void sandbox_limits_default(struct sandbox_limits *l, bool hide_secrets);
  * Its own group has this one, because programs that look how much they may take
  * see no other. */
 struct sandbox_group sandbox_limits_smallest(const struct sandbox_limits *l);
-
-#endif

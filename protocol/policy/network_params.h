@@ -4,8 +4,7 @@
  * (doc/protocol.md section 13.7): `networkProxy` of the peer, and execd's own
  * `network`. Only the form is decoded here; patterns are read later.
  */
-#ifndef NETWORK_PARAMS_H
-#define NETWORK_PARAMS_H
+#pragma once
 
 #include "args.h"
 
@@ -31,5 +30,3 @@ void network_params_decode_proxy(
     struct args *a, const struct json_value *v, struct network_params *n);
 void network_params_decode_own(
     struct args *a, const struct json_value *v, struct network_params *n);
-
-#endif

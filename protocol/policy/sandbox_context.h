@@ -4,8 +4,7 @@
  * sandbox (doc/sandbox.md sections A3 to A7). Nothing here looks at the disk.
  * Memory comes from the message.
  */
-#ifndef SANDBOX_CONTEXT_H
-#define SANDBOX_CONTEXT_H
+#pragma once
 
 #include "args.h"
 
@@ -108,5 +107,3 @@ struct path_uri sandbox_plain_path(
 /* Checks windowsSandboxLevel and useLegacyLandlock, which change nothing of
  * what is enforced here. Returns whether the level is `mxc`. */
 bool sandbox_windows_check(struct args *a, bool required);
-
-#endif

@@ -12,8 +12,7 @@
  * Paths are plain and absolute. cwd becomes the policy cwd and the only root,
  * which is what these forms call a workspace. cwd may be NULL.
  */
-#ifndef SANDBOX_LEGACY_H
-#define SANDBOX_LEGACY_H
+#pragma once
 
 #include "sandbox_context.h"
 
@@ -58,5 +57,3 @@ int sandbox_launch_decode(struct json_doc *doc, const struct json_value *v,
  */
 int sandbox_preset_decode(struct json_doc *doc, struct slice text,
     const char *cwd, struct sandbox_context *out, char *error);
-
-#endif

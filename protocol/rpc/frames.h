@@ -4,8 +4,7 @@
  * section 18): frames with {"version":N,"type":TYPE,"payload":{...}}, where N
  * is 1 or 6. The same code serves every operating system.
  */
-#ifndef FRAMES_H
-#define FRAMES_H
+#pragma once
 
 #include "args.h"
 
@@ -90,5 +89,3 @@ void frames_write_error(
 
 /* Writes the length of a frame into the header with which it begins. */
 void frames_set_length(struct buf *frame);
-
-#endif

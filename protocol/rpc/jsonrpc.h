@@ -4,8 +4,7 @@
  * response. A "jsonrpc" member is neither required nor sent. There are no
  * batches.
  */
-#ifndef JSONRPC_H
-#define JSONRPC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -88,5 +87,3 @@ void rpc_end_request(struct json_writer *w);
  */
 size_t rpc_find_string(
     const char *text, size_t len, const char *method, const char *key);
-
-#endif

@@ -4,8 +4,7 @@
  * params_NAME(). Used by the runner, and by the front-end before a session
  * exists. Slices and pointers are valid as long as the message.
  */
-#ifndef PARAMS_H
-#define PARAMS_H
+#pragma once
 
 #include "args.h"
 #include "jsonrpc.h"
@@ -295,5 +294,3 @@ int params_decode(params_fn *params, struct rpc_message *m,
 #undef METHOD
 #undef FILE_METHOD
 #undef HTTP_METHOD
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Messages sent during one turn of the event loop leave in one write.
  */
-#ifndef CHANNEL_H
-#define CHANNEL_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -151,5 +150,3 @@ bool channel_drained(const struct channel *ch);
 
 /* Stops taking messages; composed messages are still written. */
 void channel_stop_reading(struct channel *ch);
-
-#endif

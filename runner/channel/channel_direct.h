@@ -6,8 +6,7 @@
  * client's connection in the end. The front-end asks for the client back by
  * ending what it sends.
  */
-#ifndef CHANNEL_DIRECT_H
-#define CHANNEL_DIRECT_H
+#pragma once
 
 #include "channel.h"
 #include "liveness.h"
@@ -129,5 +128,3 @@ void channel_deliver(
 
 /* Starts or stops reading, depending on the state of the channel. */
 void channel_review_reading(struct channel *ch);
-
-#endif

@@ -5,8 +5,7 @@
  * a full disk, a text that is no such request - is not judged here. The message
  * is then restored as it was and handled like any other.
  */
-#ifndef INTAKE_H
-#define INTAKE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -70,5 +69,3 @@ int spool_copy(const struct spool *s, int fd);
 
 /* Like write(2) to sock; the spool's descriptor goes with the first byte. */
 ssize_t spool_send(const struct spool *s, int sock, const void *p, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * A request that is being answered, and the functions that answer it. A handler
  * answers once: now, or later through a waiter that keeps the id.
  */
-#ifndef REQUEST_H
-#define REQUEST_H
+#pragma once
 
 #include "base.h"
 #include "channel.h"
@@ -95,5 +94,3 @@ typedef void serve_fn(struct request *r, struct rpc_message *m);
  */
 void serve(struct event_base *base, const char *label, serve_fn *answer,
     void (*drained)(void));
-
-#endif

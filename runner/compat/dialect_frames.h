@@ -4,8 +4,7 @@
  * (doc/protocol.md section 18). A runner has one command, and its parent is at
  * the other end of a pipe. host.h stands for the operating system.
  */
-#ifndef DIALECT_FRAMES_H
-#define DIALECT_FRAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@
  * broke the protocol or went away.
  */
 uint32_t dialect_frames_run(void);
-
-#endif

@@ -4,8 +4,7 @@
  * is searched. files_discover.c begins with the places that the host has,
  * capability_roots.c with those that the client names.
  */
-#ifndef DISCOVER_H
-#define DISCOVER_H
+#pragma once
 
 #include "json.h"
 #include "yaml_tree.h"
@@ -224,5 +223,3 @@ void skill_agents_none(struct json_writer *w);
 
 /* Returns the number of characters in UTF-8. */
 size_t skill_characters(const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * session's user (doc/protocol.md section 10). The runner starts it with its
  * channel on CONTROL_FD; it ends with that channel.
  */
-#ifndef FILES_H
-#define FILES_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -171,5 +170,3 @@ struct directory_visitor {
 /* Returns true if the tree has more than the limits permit to tell. */
 bool directory_walk(const char *top, const struct fs_walk_options *options,
     const struct directory_visitor *visitor);
-
-#endif

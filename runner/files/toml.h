@@ -4,8 +4,7 @@
  * session's user, and a client is told parts of them. Values that are no
  * strings keep their text.
  */
-#ifndef TOML_H
-#define TOML_H
+#pragma once
 
 #include "json.h"
 
@@ -60,5 +59,3 @@ struct toml_value *toml_get(const struct toml_value *table, struct slice key);
 /* Appends what is picked, as TOML. */
 void toml_write(struct buf *b, const struct toml_doc *doc);
 void toml_write_string(struct buf *b, struct slice text);
-
-#endif

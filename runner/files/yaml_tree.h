@@ -5,8 +5,7 @@
  * directives, keys that are no scalars and more than one document are refused,
  * each by its name and place. The files may be of anybody.
  */
-#ifndef YAML_TREE_H
-#define YAML_TREE_H
+#pragma once
 
 #include "json.h"
 
@@ -54,5 +53,3 @@ bool yaml_is_null(const struct yaml_value *v);
 /* Nothing that is written counts as a mapping, or sequence, without members. */
 bool yaml_is_mapping(const struct yaml_value *v);
 bool yaml_is_sequence(const struct yaml_value *v);
-
-#endif

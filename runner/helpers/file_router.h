@@ -6,8 +6,7 @@
  * for a handle go to the helper that opened it. Requests keep their order: one
  * with a policy waits for all before it, and those after it wait for it.
  */
-#ifndef FILE_ROUTER_H
-#define FILE_ROUTER_H
+#pragma once
 
 #include "base.h"
 #include "queue.h"
@@ -101,5 +100,3 @@ void file_router_forget(
 
 /* The connection has ended: held requests are dropped. */
 void file_router_clear(struct session *s);
-
-#endif

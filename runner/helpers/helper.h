@@ -7,8 +7,7 @@
  * other helper is execd-http. Answers are passed on as they come. Helpers end
  * with their connection.
  */
-#ifndef HELPER_H
-#define HELPER_H
+#pragma once
 
 #include "file_router.h"
 #include "request.h"
@@ -59,5 +58,3 @@ void helper_stop_http(struct session *s);
 
 /* The connection has ended, and file handles and HTTP exchanges with it. */
 void helper_stop_all(struct session *s);
-
-#endif

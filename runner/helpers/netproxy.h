@@ -8,8 +8,7 @@
  * the lists that are open. If it cannot be started, what waits is refused, and
  * told as a decision.
  */
-#ifndef NETPROXY_H
-#define NETPROXY_H
+#pragma once
 
 #include "network.h"
 
@@ -49,5 +48,3 @@ void netproxy_detached(struct session *s);
 
 /* The client reads again. */
 void netproxy_resume(struct session *s);
-
-#endif

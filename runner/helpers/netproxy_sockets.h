@@ -9,8 +9,7 @@
  * asks, or connects to, tells whose the decision is. An address stands for one
  * name as long as the command lives, also after execd-netproxy came back.
  */
-#ifndef NETPROXY_SOCKETS_H
-#define NETPROXY_SOCKETS_H
+#pragma once
 
 #include "network.h"
 
@@ -48,5 +47,3 @@ int netproxy_sockets_name(struct network *n, const struct netproxy_name *asked,
 unsigned netproxy_sockets_refuse(const struct network *n);
 
 void netproxy_sockets_close(const int *fds, size_t n);
-
-#endif

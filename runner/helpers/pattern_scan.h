@@ -6,8 +6,7 @@
  * of the trees for the next request, and ends with the session. The runner asks
  * for one request at a time and serves others meanwhile.
  */
-#ifndef PATTERN_SCAN_H
-#define PATTERN_SCAN_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -67,5 +66,3 @@ void pattern_scan_restart(struct session *s);
 
 /* Nobody waits for the answer any more; the scan is stopped. */
 void pattern_scan_cancel(struct session *s);
-
-#endif

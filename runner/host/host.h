@@ -7,8 +7,7 @@
  * A program runs one command for one parent, so there is one parent, and it has
  * no handle. All events come from host_run(), one at a time.
  */
-#ifndef HOST_H
-#define HOST_H
+#pragma once
 
 #include "base.h"
 #include "frames.h"
@@ -115,5 +114,3 @@ void host_run(const bool *finished);
 
 /* Tells whether a path without NUL is absolute here. */
 bool host_path_is_absolute(struct slice path);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What main() says to the host on Linux. */
-#ifndef HOST_LINUX_H
-#define HOST_LINUX_H
+#pragma once
 
 struct event_base;
 
@@ -11,5 +10,3 @@ void host_linux_open(struct event_base *base, int in_fd, int out_fd);
 /* The same with two named pipes, which are opened in this order: in, out. */
 void host_linux_open_paths(
     struct event_base *base, const char *in, const char *out);
-
-#endif

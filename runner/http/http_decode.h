@@ -4,8 +4,7 @@
  * 8.4), in steps of a bounded size, so that whoever takes the result decides
  * after each whether he wants more.
  */
-#ifndef HTTP_DECODE_H
-#define HTTP_DECODE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -36,5 +35,3 @@ ssize_t http_decoder_step(
 
 /* Tells whether the body may end here: after a member, or before the first. */
 bool http_decoder_may_end(const struct http_decoder *d);
-
-#endif

@@ -4,8 +4,7 @@
  * session's user (doc/protocol.md section 12). The runner starts it with its
  * channel on CONTROL_FD. It ends with that channel, and every exchange with it.
  */
-#ifndef HTTP_EXCHANGE_H
-#define HTTP_EXCHANGE_H
+#pragma once
 
 #include <curl/curl.h>
 #include <event2/event_struct.h>
@@ -146,5 +145,3 @@ bool body_send_all(void);
 
 /* Runs curl's transfers on the event loop. */
 void multi_init(struct event_base *base);
-
-#endif

@@ -5,8 +5,7 @@
  * here it is made before each request is sent, for each redirect, and for each
  * address.
  */
-#ifndef HTTP_REACH_H
-#define HTTP_REACH_H
+#pragma once
 
 #include <curl/curl.h>
 
@@ -48,5 +47,3 @@ void http_reach_watch(struct http_reach *r, CURL *easy);
  * in text[ARGS_ERROR_MAX]; or NULL. Call it once.
  */
 const char *http_reach_refused(const struct http_reach *r, char *text);
-
-#endif

@@ -5,8 +5,7 @@
  * starts a runner for each spawn_request. Whatever fails ends the launcher, and
  * with it everything that it has started.
  */
-#ifndef LAUNCH_START_H
-#define LAUNCH_START_H
+#pragma once
 
 #include "launch_text.h"
 #include "pipe_end.h"
@@ -80,5 +79,3 @@ unsigned launch_relay(void);
 /* Serves until the input ends. Returns LAUNCH_SERVED, or one more if that ended
  * a command. The options must stay valid. */
 unsigned launch_frames_serve(const struct launch_options *o);
-
-#endif

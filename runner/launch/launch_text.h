@@ -3,8 +3,7 @@
  * What execd-launch.exe reads and composes of text: its command line, frames
  * for a runner, and DACLs. Plain C, UTF-8, no system calls.
  */
-#ifndef LAUNCH_TEXT_H
-#define LAUNCH_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ void launch_put_input(struct buf *out, const void *data, size_t n);
 /* Appends a DACL as SDDL: these rights for the owner and for these SIDs. */
 void launch_put_dacl(
     struct buf *out, const char *rights, const struct launch_list *sids);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The channel to the runner, and the table of lists. */
-#ifndef NETPROXY_CONTROL_H
-#define NETPROXY_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ void netproxy_control_watch(struct proxy_list *l);
 
 /* A connection of this list is over. */
 void netproxy_control_left(struct proxy_list *l);
-
-#endif

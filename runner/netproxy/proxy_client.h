@@ -3,8 +3,7 @@
  * A connection of a command: from its first byte to a relay between it and the
  * host it asked for.
  */
-#ifndef PROXY_CLIENT_H
-#define PROXY_CLIENT_H
+#pragma once
 
 #include "proxy_list.h"
 
@@ -27,5 +26,3 @@ void proxy_client_answered(struct proxy_list *l, uint32_t ask, bool allowed);
 
 /* The list is closed: its connections end with a reset. */
 void proxy_client_end_all(struct proxy_list *l);
-
-#endif

@@ -4,8 +4,7 @@
  * it, proxy_request.c reads and judges what is asked for, proxy_relay.c moves
  * the bytes.
  */
-#ifndef PROXY_CLIENT_PARTS_H
-#define PROXY_CLIENT_PARTS_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -113,5 +112,3 @@ void relay_http(struct proxy_client *c);
 void relay_check_hello(struct proxy_client *c);
 /* Passes on what has come of a chunked body, and no byte behind it. */
 void relay_chunks(struct proxy_client *c);
-
-#endif

@@ -4,8 +4,7 @@
  * judged, and one of those that were permitted is connected to. What a name
  * leads to later does not matter.
  */
-#ifndef PROXY_DIAL_H
-#define PROXY_DIAL_H
+#pragma once
 
 #include "host_name.h"
 
@@ -34,5 +33,3 @@ struct proxy_dial *proxy_dial(const struct host_name *host, uint16_t port,
 
 /* Ends it without an event. */
 void proxy_dial_cancel(struct proxy_dial *d);
-
-#endif

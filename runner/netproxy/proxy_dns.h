@@ -3,8 +3,7 @@
  * What a resolver reads and writes of DNS (RFC 1035 section 4.1): one question,
  * and at most one address. Names are read by dn_expand(3). Pure.
  */
-#ifndef PROXY_DNS_H
-#define PROXY_DNS_H
+#pragma once
 
 #include "base.h"
 
@@ -43,5 +42,3 @@ int dns_query_read(struct dns_query *q, const void *data, size_t len);
  */
 size_t dns_answer_write(uint8_t answer[DNS_ANSWER_MAX],
     const struct dns_query *q, enum dns_code code, uint32_t address);
-
-#endif

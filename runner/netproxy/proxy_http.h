@@ -5,8 +5,7 @@
  * is read as a second request, so there is nothing to smuggle. Of a
  * body nothing is read but the lines between its chunks. Pure.
  */
-#ifndef PROXY_HTTP_H
-#define PROXY_HTTP_H
+#pragma once
 
 #include "buf.h"
 #include "host_name.h"
@@ -85,5 +84,3 @@ struct proxy_response {
  */
 ssize_t proxy_response_convert(
     struct buf *b, struct proxy_response *r, const char *data, size_t len);
-
-#endif

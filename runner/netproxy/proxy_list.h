@@ -3,8 +3,7 @@
  * The lists of hosts, one for each command with a network list, and what they
  * say of a target.
  */
-#ifndef PROXY_LIST_H
-#define PROXY_LIST_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -84,5 +83,3 @@ bool proxy_list_permit(const struct proxy_list *l, const struct host_name *host,
  * Returns 0 or -EINVAL.
  */
 int proxy_host_read(struct host_name *host, struct slice text);
-
-#endif

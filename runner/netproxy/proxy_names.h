@@ -12,8 +12,7 @@
  * listener takes the connections to all of them, and to addresses that stand
  * for no name. Names, addresses and ports are judged then.
  */
-#ifndef PROXY_NAMES_H
-#define PROXY_NAMES_H
+#pragma once
 
 #include "proxy_dns.h"
 #include "proxy_list.h"
@@ -41,5 +40,3 @@ void proxy_names_named(struct proxy_list *l, const struct netproxy_named *named,
     const int *fds, size_t nfds);
 
 void proxy_names_close(struct proxy_list *l);
-
-#endif

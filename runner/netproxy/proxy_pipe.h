@@ -4,8 +4,7 @@
  * of the kernel (splice(2)), so they are not copied. What does not fit into the
  * pipe stays with its sender.
  */
-#ifndef PROXY_PIPE_H
-#define PROXY_PIPE_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -44,5 +43,3 @@ void proxy_pipe_start(struct proxy_pipe *p, struct event_base *base, int from,
 
 /* Stops and frees; harmless before the start if p is zero. */
 void proxy_pipe_stop(struct proxy_pipe *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What a command is told that may not, or cannot, reach a host. Pure. */
-#ifndef PROXY_REPLY_H
-#define PROXY_REPLY_H
+#pragma once
 
 #include "netproxy_message.h"
 
@@ -11,5 +10,3 @@ void proxy_reply_denied(struct buf *b, const struct netproxy_decided *d);
 /* Writes a reply of HTTP for what is no matter of rules. */
 void proxy_reply_failed(
     struct buf *b, int status, const char *host, const char *why);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* SOCKS5 without authentication (RFC 1928), the server's side. Pure. */
-#ifndef PROXY_SOCKS_H
-#define PROXY_SOCKS_H
+#pragma once
 
 #include "base.h"
 
@@ -37,5 +36,3 @@ ssize_t socks_request_parse(
 
 /* Writes a reply with the address 0.0.0.0:0. */
 void socks_reply_write(uint8_t reply[SOCKS_REPLY_BYTES], enum socks_reply code);
-
-#endif

@@ -4,8 +4,7 @@
  * behind lives, so that all of it can be counted, limited and killed. The
  * groups are made below the session's group, and reused.
  */
-#ifndef COMMAND_CGROUP_H
-#define COMMAND_CGROUP_H
+#pragma once
 
 #include "cgroup.h"
 #include "queue.h"
@@ -86,5 +85,3 @@ bool command_cgroup_settle(struct cgroup_pool *pool, struct group *g);
 
 /* Gives the group back, even if there are still processes in it. */
 void command_cgroup_give_back(struct cgroup_pool *pool, struct group *g);
-
-#endif

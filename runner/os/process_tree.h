@@ -5,8 +5,7 @@
  * in another session whose parents have ended is found by the command's mark,
  * if it has one.
  */
-#ifndef PROCESS_TREE_H
-#define PROCESS_TREE_H
+#pragma once
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -118,5 +117,3 @@ void reaper_signal_all(int sig);
 
 /* Sends SIGKILL until no child is left. Blocks for at most timeout_ms. */
 void reaper_kill_all(int timeout_ms);
-
-#endif

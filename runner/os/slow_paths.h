@@ -5,8 +5,7 @@
  * opens such a path wait, and the runner must not wait. The runner reads its
  * mount table, once and after each change, and looks at nothing that may wait.
  */
-#ifndef SLOW_PATHS_H
-#define SLOW_PATHS_H
+#pragma once
 
 #include "base.h"
 
@@ -48,5 +47,3 @@ void slow_paths_add(
     char ***paths, const struct slow_mounts *m, const char *path);
 
 void slow_paths_free(char **paths);
-
-#endif

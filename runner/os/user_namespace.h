@@ -3,8 +3,7 @@
  * Makes a user namespace for the sandboxes of a user. Program: execd-runner as
  * root.
  */
-#ifndef USER_NAMESPACE_H
-#define USER_NAMESPACE_H
+#pragma once
 
 /*
  * user is "UID:GID". Sends the descriptor on the control channel as
@@ -12,5 +11,3 @@
  * only.
  */
 int user_namespace_run(const char *user);
-
-#endif

@@ -6,8 +6,7 @@
  * forwarded connection has the output, the back-pressure, the limits, the
  * resuming and the end of every other process.
  */
-#ifndef FORWARD_COPY_H
-#define FORWARD_COPY_H
+#pragma once
 
 #define FORWARD_FD 3 /* the socket */
 
@@ -18,5 +17,3 @@
  * connection was refused or broken, which standard error says.
  */
 int forward_copy_run(void);
-
-#endif

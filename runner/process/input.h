@@ -4,8 +4,7 @@
  * front of the pipe. When it is full, a write waits for its answer, and nothing
  * else of the session waits (doc/protocol.md section 7.6, quirk Q8).
  */
-#ifndef INPUT_H
-#define INPUT_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -96,5 +95,3 @@ void input_close(struct input *in, enum input_status as);
  * their owner can free `arg`.
  */
 void input_clear(struct input *in);
-
-#endif

@@ -7,8 +7,7 @@
  * then is reported. closed follows when its streams have ended too. After
  * terminate, nothing is waited for.
  */
-#ifndef PROCESS_H
-#define PROCESS_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -190,5 +189,3 @@ int process_resize(struct process *p, uint16_t rows, uint16_t cols);
 
 /* Frees what p holds. p must be closed, or its session must be ending. */
 void process_clear(struct process *p);
-
-#endif

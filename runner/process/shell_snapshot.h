@@ -9,8 +9,7 @@
  * Whatever the user's files print in between is the user's own: what looks like
  * a state is restored in the sandbox where it was taken, with the same rights.
  */
-#ifndef SHELL_SNAPSHOT_H
-#define SHELL_SNAPSHOT_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -61,5 +60,3 @@ void shell_state_clear(struct shell_state *state);
 const char *shell_snapshot_flags(const struct snapshot_shell *shell);
 char *shell_snapshot_restore(
     const struct snapshot_shell *shell, struct slice text);
-
-#endif

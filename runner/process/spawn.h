@@ -5,8 +5,7 @@
  * caller is suspended until exec has worked or failed (vfork), or, where a file
  * system could make that last, reads it from a pipe.
  */
-#ifndef SPAWN_H
-#define SPAWN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -68,5 +67,3 @@ int spawn(const struct spawn_request *r, struct spawn_result *result,
  * NULL-terminated and freed with one free().
  */
 char **spawn_candidates(const char *program, const char *path);
-
-#endif

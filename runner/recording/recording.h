@@ -9,8 +9,7 @@
  * block. When the limit is reached, nothing more is recorded, and the recording
  * says so.
  */
-#ifndef RECORDING_H
-#define RECORDING_H
+#pragma once
 
 #include "base.h"
 
@@ -54,5 +53,3 @@ int recording_resize(struct recording *c, unsigned rows, unsigned cols);
  * Writes an incomplete character at the end of the output and closes the file.
  */
 void recording_end(struct recording *c);
-
-#endif

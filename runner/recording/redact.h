@@ -13,8 +13,7 @@
  * Plain C without system calls. The work is linear in the text; of names and
  * values only the first REDACT_COMPARED_BYTES are compared with patterns.
  */
-#ifndef REDACT_H
-#define REDACT_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -67,5 +66,3 @@ bool audit_copy(char *to, size_t room, struct slice text);
  * compute. An id that already ends like a mark gets one too.
  */
 void audit_copy_id(char to[CONTROL_PROCESS_MAX], struct slice id);
-
-#endif

@@ -3,8 +3,7 @@
  * The table of all methods that a session answers, the dispatcher, and what
  * serves a session with them.
  */
-#ifndef METHODS_H
-#define METHODS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -206,5 +205,3 @@ void snapshot_begun(
 void snapshot_failed(struct snapshot *n);
 
 extern const struct process_observer snapshot_observer;
-
-#endif

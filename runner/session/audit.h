@@ -9,8 +9,7 @@
  * request waits with it. Where a record is required and cannot be written, the
  * request is refused.
  */
-#ifndef AUDIT_H
-#define AUDIT_H
+#pragma once
 
 #include "base.h"
 #include "control.h"
@@ -98,5 +97,3 @@ bool audit_http(struct request *r, const struct http_request_params *p);
 
 /* Tells whether operations on files are recorded at all. */
 bool audit_wants_files(const struct session *s);
-
-#endif

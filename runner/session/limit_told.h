@@ -2,8 +2,7 @@
 /*
  * What a limit did to a command, told where its reader looks.
  */
-#ifndef LIMIT_TOLD_H
-#define LIMIT_TOLD_H
+#pragma once
 
 struct json_writer;
 struct session_process;
@@ -16,5 +15,3 @@ void limit_tell(struct session_process *sp);
 /* Writes the members of exited and of process/read that say the same; only
  * those that apply. */
 void limit_write(struct json_writer *w, const struct session_process *sp);
-
-#endif

@@ -3,8 +3,7 @@
  * A command whose network is a list of hosts, and what is told of the decisions
  * about it. helpers/netproxy.h has the proxy itself.
  */
-#ifndef NETWORK_H
-#define NETWORK_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -91,5 +90,3 @@ void network_write_decided(
  */
 void network_write_denied(
     struct json_writer *w, const struct session_process *p);
-
-#endif

@@ -3,8 +3,7 @@
  * Writes the state of a process and how it ended, as process/wait answers it
  * (doc/protocol.md section 17).
  */
-#ifndef REPORT_H
-#define REPORT_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -72,5 +71,3 @@ void waiter_drop_all(struct session_process *p, const struct client *c);
 /* Answers process/read. */
 void waiter_reply(struct channel *ch, const struct session_process *p,
     const struct rpc_id *id, const struct process_query *query);
-
-#endif

@@ -3,8 +3,7 @@
  * A row of the table of methods. Files that hold a request until later, or
  * record it, know a row; only methods.c knows the whole table.
  */
-#ifndef RPC_METHOD_H
-#define RPC_METHOD_H
+#pragma once
 
 #include "params.h"
 #include "session.h"
@@ -35,5 +34,3 @@ struct rpc_method {
 	enum helper_kind helper;
 	enum file_use use; /* for HELPER_FILES */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * The session: everything that a client could lose. It lives as long as its
  * runner; clients attach to it one after another.
  */
-#ifndef SESSION_H
-#define SESSION_H
+#pragma once
 
 #include <event2/event_struct.h>
 
@@ -395,5 +394,3 @@ void recorder_output(struct session_process *sp, const void *data, size_t len);
 void recorder_input(struct session_process *sp, const void *data, size_t len);
 void recorder_resize(struct session_process *sp, unsigned rows, unsigned cols);
 void recorder_end(struct session_process *sp);
-
-#endif

@@ -3,8 +3,7 @@
  * Builds the environment of a command by the client's policy (doc/protocol.md
  * section 8). Plain C without system calls.
  */
-#ifndef ENVIRONMENT_H
-#define ENVIRONMENT_H
+#pragma once
 
 #include "base.h"
 #include "params.h"
@@ -68,5 +67,3 @@ struct proxy_environment {
  */
 char **proxy_environment(
     char *const *envp, const struct proxy_environment *proxy);
-
-#endif

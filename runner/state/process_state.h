@@ -6,8 +6,7 @@
  *
  * A process is over when it has exited AND closed; exited comes first.
  */
-#ifndef PROCESS_STATE_H
-#define PROCESS_STATE_H
+#pragma once
 
 #include "base.h"
 #include "queue.h"
@@ -164,5 +163,3 @@ uint64_t process_state_read(const struct process_state *s,
  * uses this code and the retained output.
  */
 bool denial_is_likely(const struct retention *output, int exit_code);
-
-#endif

@@ -3,8 +3,7 @@
  * Limits a rate in bytes per second. It is a bucket that fills with time; one
  * read may overdraw it. Plain C; the caller passes the time.
  */
-#ifndef RATE_H
-#define RATE_H
+#pragma once
 
 #include "base.h"
 
@@ -31,5 +30,3 @@ void rate_spend(struct rate *r, size_t bytes);
  * Returns the ms until rate_permits() is true; at least 1. Only with a limit.
  */
 uint64_t rate_wait_ms(const struct rate *r);
-
-#endif

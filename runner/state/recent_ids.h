@@ -9,8 +9,7 @@
  * program, so nobody can construct two ids with the same hash, and an
  * accidental match is too unlikely to matter.
  */
-#ifndef RECENT_IDS_H
-#define RECENT_IDS_H
+#pragma once
 
 #include "base.h"
 
@@ -26,5 +25,3 @@ struct recent_ids {
 void recent_ids_clear(struct recent_ids *w);
 bool recent_ids_has(const struct recent_ids *w, struct slice id);
 void recent_ids_add(struct recent_ids *w, struct slice id);
-
-#endif

@@ -4,8 +4,7 @@
  * the rules of CommandLineToArgvW. cmd.exe and batch files have rules of their
  * own. Plain C, UTF-8 in and out.
  */
-#ifndef COMMAND_LINE_H
-#define COMMAND_LINE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ bool command_line_is_batch(const char *program);
  */
 int command_line_build(struct buf *out, const char *program, const char *shell,
     char *const *argv, char *error);
-
-#endif

@@ -4,8 +4,7 @@
  * a thread of its own, which only moves bytes; everything else is done by the
  * one thread of host_run(), to which the others post events.
  */
-#ifndef HOST_WINDOWS_H
-#define HOST_WINDOWS_H
+#pragma once
 
 #include <wchar.h>
 
@@ -46,5 +45,3 @@ bool parent_is_drained(void);
 
 /* The handles stay open until the program ends. Called once, at first. */
 void parent_windows_at(HANDLE in, HANDLE out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Bytes and frames over one end of a pipe. Every call blocks. */
-#ifndef PIPE_END_H
-#define PIPE_END_H
+#pragma once
 
 #include <windows.h>
 
@@ -39,5 +38,3 @@ enum frame_end pipe_end_read_frame(
  */
 void pipe_client_open(const WCHAR *in, const WCHAR *out, const ULONG *maker,
     HANDLE *reads, HANDLE *writes);
-
-#endif

@@ -4,8 +4,7 @@
  * job that ends with the runner, CreateProcess. The command is made suspended
  * and runs when it is in its job, so nothing that it starts is outside.
  */
-#ifndef START_WINDOWS_H
-#define START_WINDOWS_H
+#pragma once
 
 #include <windows.h>
 
@@ -47,5 +46,3 @@ void program_clear(struct program *p);
  */
 bool token_make(
     const struct json_value *cap_sids, HANDLE *token, struct command_error *e);
-
-#endif

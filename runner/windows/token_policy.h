@@ -5,8 +5,7 @@
  * what may be written. It restricts no reading and no network. Plain C; it
  * changes nothing.
  */
-#ifndef TOKEN_POLICY_H
-#define TOKEN_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ struct token_policy {
  */
 int token_policy_decide(struct token_policy *p, const struct frames_spawn *s,
     bool network_is_blocked, char *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Text between UTF-8, which execd's code has, and UTF-16, which Windows has. */
-#ifndef WIDE_TEXT_H
-#define WIDE_TEXT_H
+#pragma once
 
 #include <windows.h>
 
@@ -9,5 +8,3 @@
  */
 WCHAR *wide_of_utf8(const char *text);
 char *utf8_of_wide(const WCHAR *text);
-
-#endif

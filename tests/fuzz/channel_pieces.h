@@ -2,8 +2,7 @@
 /*
  * A channel's bytes, in pieces of random size.
  */
-#ifndef CHANNEL_PIECES_H
-#define CHANNEL_PIECES_H
+#pragma once
 
 #include <event2/event.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ feed(struct channel *ch, struct event_base *base, int fd, const uint8_t *data,
 	turn(ch, base, count);
 	turn(ch, base, count);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * compared, and the promises of a decoded path. Recursive, unlike json.c:
  * JSON_MAX_DEPTH bounds it.
  */
-#ifndef JSON_TREE_H
-#define JSON_TREE_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ check_path(const struct path_uri *p)
 	assert(n == 1 || p->path[n - 1] != '/');
 	assert(!has_dot_segment(p->path));
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * What an entry of a sandbox context promises, however the context came to be.
  */
-#ifndef SANDBOX_ENTRY_H
-#define SANDBOX_ENTRY_H
+#pragma once
 
 #include "json_tree.h"
 #include "sandbox_context.h"
@@ -21,5 +20,3 @@ check_entry(const struct sandbox_entry *e)
 	assert(
 	    e->text.len == 0 || memchr(e->text.ptr, '\0', e->text.len) == NULL);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* As if another program of the user had taken all that epoll(7) permits: what
  * is to be watched from now on is refused. */
-#ifndef NO_WATCHES_H
-#define NO_WATCHES_H
+#pragma once
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -33,5 +32,3 @@ take_all_watches(void)
 		   ? -1
 		   : 0;
 }
-
-#endif

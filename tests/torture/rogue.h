@@ -4,8 +4,7 @@
  * be repeated, and the small files beside the program by which the test and
  * its many short lives speak with each other.
  */
-#ifndef ROGUE_H
-#define ROGUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ bool rogue_send_anything(int channel);
 
 /* One line on the log, which is execd's. */
 __attribute__((format(printf, 1, 2))) void rogue_say(const char *fmt, ...);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * A session channel in the hands of a compromised front-end.
  */
-#ifndef ROGUE_SESSION_H
-#define ROGUE_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ bool rogue_session_begin(int channel, char id[CONTROL_SESSION_ID_MAX]);
  * come back; `number` counts these calls, the first one starts the process.
  * False, after saying so: it did not. */
 bool rogue_session_check(int channel, unsigned number);
-
-#endif

@@ -3,8 +3,7 @@
  * A real directory for tests of the ceiling: work/a, other, work/out which
  * leads to other, in which leads to work.
  */
-#ifndef CEILING_CASE_H
-#define CEILING_CASE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,5 +80,3 @@ clear(struct ceiling *c)
 }
 
 static const struct sandbox_context plain = { .type = SANDBOX_MANAGED };
-
-#endif

@@ -3,8 +3,7 @@
  * For the tests of a client's processes: what is handed out becomes a text,
  * and the server is this file.
  */
-#ifndef CLIENT_PROCESS_CASE_H
-#define CLIENT_PROCESS_CASE_H
+#pragma once
 
 #include "client.h"
 
@@ -199,5 +198,3 @@ teardown(void **state)
 #define ATTACHED(test)                                                         \
 	cmocka_unit_test_setup_teardown(test, setup_attached, teardown)
 #define UNSTARTED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-#endif

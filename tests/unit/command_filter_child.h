@@ -3,8 +3,7 @@
  * A forked child under a command_filter, and what it says of a call. Included
  * once in a test, after cmocka.h.
  */
-#ifndef COMMAND_FILTER_CHILD_H
-#define COMMAND_FILTER_CHILD_H
+#pragma once
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -110,5 +109,3 @@ run(const struct command_filter_options *o, int (*act)(void))
 	command_filter_clear(&f);
 	return status;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * Parents come by themselves; what would lie below something that is no
  * directory is left out, so that any bytes make a tree.
  */
-#ifndef FAKE_FS_H
-#define FAKE_FS_H
+#pragma once
 
 #include <errno.h>
 #include <stdio.h>
@@ -216,5 +215,3 @@ fake_view(struct fake_fs *fs)
 	return (struct fs_view){ fs, fake_lookup, fake_read_link,
 		fake_read_file, fake_list };
 }
-
-#endif

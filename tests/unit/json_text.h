@@ -3,8 +3,7 @@
  * For the tests of everything that reads JSON: parse from memory of exactly
  * that size, show a tree as compact text, compare what was written.
  */
-#ifndef JSON_TEXT_H
-#define JSON_TEXT_H
+#pragma once
 
 #include <string.h>
 
@@ -77,5 +76,3 @@ check_written(struct buf *b, const char *expect)
 	assert_string_equal((const char *)b->data, expect);
 	buf_clear(b);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * The working directory has a/ and b/, which are writable, and out/. Included
  * once, in test_command_landlock.c.
  */
-#ifndef LANDLOCK_PROBES_H
-#define LANDLOCK_PROBES_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -316,5 +315,3 @@ static const struct probe {
 	{ "signal", signal_outside, SCOPES, EPERM, 6, 0 },
 	{ "signal inside", signal_inside, NEVER, 0, 0, 0 },
 };
-
-#endif

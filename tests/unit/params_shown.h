@@ -2,8 +2,7 @@
 /*
  * For the tests of params: the values that come out, written as an array.
  */
-#ifndef PARAMS_SHOWN_H
-#define PARAMS_SHOWN_H
+#pragma once
 
 #include "params_text.h"
 
@@ -44,5 +43,3 @@ check_values(const struct value_row *rows, size_t n)
 		decoded_clear(&d);
 	}
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For the tests of params: a method by its name on the wire, and its params
  * decoded from text as they come in a message.
  */
-#ifndef PARAMS_TEXT_H
-#define PARAMS_TEXT_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -74,5 +73,3 @@ decoded_clear(struct decoded *d)
 	rpc_message_clear(&d->message);
 	free(d->text);
 }
-
-#endif

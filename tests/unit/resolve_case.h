@@ -12,8 +12,7 @@
  * reopened), f a denied file, m a masked file, M a masked directory, p a pin, t
  *a directory of its own.
  */
-#ifndef RESOLVE_CASE_H
-#define RESOLVE_CASE_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -193,5 +192,3 @@ case_clear(struct case_run *run)
 	free(run->deny.text);
 	free(run->hide.text);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The loop of a test whose rows are resolutions. */
-#ifndef RESOLVE_ROWS_H
-#define RESOLVE_ROWS_H
+#pragma once
 
 #include "resolve_case.h"
 
@@ -77,5 +76,3 @@ check_rows(const struct resolve_case *rows, size_t n)
 		wrong += !check_row(&rows[i]);
 	assert_int_equal(wrong, 0);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For the tests of sandbox contexts: their parts as text, and decoding as a
  * request does it.
  */
-#ifndef SANDBOX_CONTEXT_TEXT_H
-#define SANDBOX_CONTEXT_TEXT_H
+#pragma once
 
 #include "json_text.h"
 #include "sandbox_context.h"
@@ -48,5 +47,3 @@ decode(const char *text, struct json_doc *doc, char **copy, struct args *a,
 	sandbox_context_decode(a, doc->root, c);
 	return args_end(a);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * For the tests of the older sandbox shapes: contexts in the words of 0.169.0,
  * and what is compared with them.
  */
-#ifndef SANDBOX_TEXT_H
-#define SANDBOX_TEXT_H
+#pragma once
 
 #include "json_text.h"
 #include "sandbox_legacy.h"
@@ -123,5 +122,3 @@ check_strictest(const struct sandbox_context *c)
 
 	assert_memory_equal(c, &strictest, sizeof(strictest));
 }
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * The text of a JWT: made, and verified as front-end and broker do it together.
  */
-#ifndef TOKEN_TEXT_H
-#define TOKEN_TEXT_H
+#pragma once
 
 #include <string.h>
 
@@ -35,5 +34,3 @@ verify_token(const struct jwt_rules *r, const char *token, int64_t now_s,
 	token_header_read((struct slice){ token, strlen(token) }, &named);
 	return jwt_verify(r, token, &named, now_s, answer);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What the commands of execctl share: which server they use, the connection
  * and its end, the event loop, and requests that wait for their answer.
  */
-#ifndef EXECCTL_H
-#define EXECCTL_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -251,5 +250,3 @@ void files_sandbox_add(struct json_writer *w);
 /* Returns the sandbox context as JSON text, for a command that does part of the
  * work; NULL: there is none. It stays this file's. */
 const char *files_sandbox_text(void);
-
-#endif

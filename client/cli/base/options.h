@@ -3,8 +3,7 @@
  * The command line of execctl. One table describes it: arguments are parsed
  * with it, and --help and the completions of three shells are written from it.
  */
-#ifndef OPTIONS_H
-#define OPTIONS_H
+#pragma once
 
 #include "base.h"
 
@@ -69,5 +68,3 @@ int option_duration(const char *text, uint64_t *ms);
 
 /* Writes the completion script of a shell. False: the shell is unknown. */
 bool help_completion(const char *shell);
-
-#endif

@@ -4,8 +4,7 @@
  * belongs to a file besides its content, and what becomes of the files under
  * way when a signal ends the copy.
  */
-#ifndef COPY_H
-#define COPY_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -211,5 +210,3 @@ void copy_item_done(struct copy_item *i, int code, const char *message);
 /* Removes an incomplete file on the server. */
 void copy_remove(
     struct copy *c, const char *path, execd_answer_fn *fn, void *arg);
-
-#endif

@@ -4,8 +4,7 @@
  * writes with --format=gnu, and, to write, the extended header of POSIX (pax)
  * for a time of modification. It knows no file and no server.
  */
-#ifndef TAR_H
-#define TAR_H
+#pragma once
 
 #include <sys/stat.h>
 #include <time.h>
@@ -62,5 +61,3 @@ struct tar_reader {
 /* Takes the next bytes of the stream. Returns 0, or -EBADMSG if this is no
  * archive, or one that an entry of this size or name does not belong to. */
 int tar_read(struct tar_reader *r, const void *data, size_t len);
-
-#endif

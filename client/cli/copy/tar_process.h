@@ -4,8 +4,7 @@
  * It survives lost connections, and every byte arrives once. A failure is no
  * more than a reason to copy file by file.
  */
-#ifndef TAR_PROCESS_H
-#define TAR_PROCESS_H
+#pragma once
 
 #include "copy.h"
 
@@ -55,5 +54,3 @@ bool tar_process_end(struct tar_process *t);
 void tar_process_break(struct tar_process *t, const char *why);
 /* Returns why it failed. */
 const char *tar_process_why(struct tar_process *t);
-
-#endif

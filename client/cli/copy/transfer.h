@@ -6,8 +6,7 @@
  * stopped. An upload does so if at least one block had arrived and appending
  * works, and else begins again.
  */
-#ifndef TRANSFER_H
-#define TRANSFER_H
+#pragma once
 
 #include "execctl.h"
 
@@ -83,5 +82,3 @@ void upload_clear(struct upload *u);
 
 /* Makes a handle name that this program has not used before. */
 void transfer_handle(char handle[32]);
-
-#endif

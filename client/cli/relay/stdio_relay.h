@@ -5,8 +5,7 @@
  * client sees no cut. stdio_relay.c reads and writes, relay_request.c passes
  * requests and the events of processes on.
  */
-#ifndef EXECCTL_RELAY_H
-#define EXECCTL_RELAY_H
+#pragma once
 
 #include "execctl.h"
 #include "jsonrpc.h"
@@ -57,5 +56,3 @@ void relay_notified(
 void relay_forget(struct relay *r);
 
 void relay_forget_processes(struct relay *r);
-
-#endif

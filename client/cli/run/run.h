@@ -3,8 +3,7 @@
  * Connects a remote command with the standard streams of execctl. run, shell,
  * attach, watch, logs and wait share it.
  */
-#ifndef RUN_H
-#define RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -234,5 +233,3 @@ int session_newest_process(struct execctl *ctl, char **process, bool *tty);
 /* A connection of its own, to the same server: to[] becomes what `ctl' is
  * before it connects. The caller ends it with execctl_clear(). */
 void execctl_beside(struct execctl *to, const struct execctl *ctl);
-
-#endif

@@ -3,8 +3,7 @@
  * A command's output changes modes of the user's terminal. This file remembers
  * them, so that execctl can reset them when it leaves the command. Pure.
  */
-#ifndef SCREEN_H
-#define SCREEN_H
+#pragma once
 
 #include "base.h"
 
@@ -24,5 +23,3 @@ void screen_watch(struct screen *s, const char *data, size_t len);
 /* Writes the sequences that bring the terminal back, and forgets the changes.
  */
 void screen_restore(struct screen *s, char text[SCREEN_RESTORE_MAX]);
-
-#endif

@@ -4,8 +4,7 @@
  * operator wrote down. This is decided only here (doc/protocol.md section 1.5,
  * doc/design.md section 2).
  */
-#ifndef CREDENTIAL_H
-#define CREDENTIAL_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -111,5 +110,3 @@ struct grant *grant_take(
 
 /* Tells whether CLOSE was asked for already. */
 bool grant_is_closing(const struct grant *g);
-
-#endif

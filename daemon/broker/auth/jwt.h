@@ -4,8 +4,7 @@
  * The signature is checked before any of the JSON is parsed, with the key that
  * the front-end read in the header. Pure.
  */
-#ifndef JWT_H
-#define JWT_H
+#pragma once
 
 #include "conf_value.h"
 #include "control.h"
@@ -52,5 +51,3 @@ bool jwt_is_ours(const struct jwt_rules *r, const struct control_token *t);
 int jwt_check_signature(const struct jwt_rules *r,
     const struct control_token_header *named, struct slice text,
     struct slice signature, char *why);
-
-#endif

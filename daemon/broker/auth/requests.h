@@ -3,8 +3,7 @@
  * The front-end's requests to the broker: the table of requests, and the grants
  * that were given (doc/design.md section 3).
  */
-#ifndef REQUESTS_H
-#define REQUESTS_H
+#pragma once
 
 #include "base.h"
 
@@ -38,5 +37,3 @@ void requests_probed(struct broker *m, struct session *s);
  * why. */
 void requests_session_ended(
     struct broker *m, struct session *s, const char *reason);
-
-#endif

@@ -6,8 +6,7 @@
  * credential, and a session's id is cut so that it cannot be used to resume the
  * session.
  */
-#ifndef AUDIT_LOG_H
-#define AUDIT_LOG_H
+#pragma once
 
 #include "base.h"
 #include "buf.h"
@@ -113,5 +112,3 @@ bool audit_is_waiting(const struct audit_rules *a);
 /* Tries the failing destinations again. Records that have waited too long are
  * lost, and a->unrecorded is called for starts among them. */
 void audit_retry(struct audit_rules *a, int64_t now);
-
-#endif

@@ -4,8 +4,7 @@
  * state. A part includes this file and the parts below it. This file includes
  * no part.
  */
-#ifndef BROKER_STATE_H
-#define BROKER_STATE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -110,5 +109,3 @@ const char *drain_reason(const struct broker *m);
 
 /* Returns whether it was told to stop. New sessions may still be opened. */
 bool broker_is_going(const struct broker *m);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Values of execd.conf(5): how each kind is read and written. Pure.
  */
-#ifndef CONF_VALUE_H
-#define CONF_VALUE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -119,5 +118,3 @@ void digests_add(struct digests *d, const uint8_t digest[32]);
 
 /* Reads 64 hexadecimal digits of either case. Returns 0 or -EINVAL. */
 int digest_parse(uint8_t digest[32], const char *hex);
-
-#endif

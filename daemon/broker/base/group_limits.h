@@ -4,8 +4,7 @@
  * of execd together, of all sessions of an identity together, and of each
  * command.
  */
-#ifndef GROUP_LIMITS_H
-#define GROUP_LIMITS_H
+#pragma once
 
 #include "base.h"
 
@@ -64,5 +63,3 @@ int group_limits_check(const char *section, const struct group_limits *l);
 
 /* Writes to reason[256] why a session of that identity was not started. */
 void group_limits_reason(const char *identity, char *reason);
-
-#endif

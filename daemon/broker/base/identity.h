@@ -4,8 +4,7 @@
  * of execd.conf(5), and everything that the C library knows about the user. It
  * is looked up once, before the first client.
  */
-#ifndef IDENTITY_H
-#define IDENTITY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -127,5 +126,3 @@ int identity_load_groups(struct identity *id);
 /* Tells whether two identities are the same for a session, also after a
  * reload. */
 bool identity_is(const struct identity *a, const struct identity *b);
-
-#endif

@@ -3,8 +3,7 @@
  * The PATH that the system gives a user who logs in. The files are root's, and
  * trusted.
  */
-#ifndef LOGIN_PATH_H
-#define LOGIN_PATH_H
+#pragma once
 
 /*
  * Returns what login(1) and PAM set: PATH of etc/environment if pam_env(8)
@@ -12,5 +11,3 @@
  * NULL: the system names none. The caller frees it.
  */
 char *login_path(const char *etc);
-
-#endif

@@ -3,8 +3,7 @@
  * The operator's rules about sandboxes: [sandbox] of execd.conf(5), and the
  * sandbox- keys of an identity, which come before it.
  */
-#ifndef SANDBOX_RULES_H
-#define SANDBOX_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -63,5 +62,3 @@ void sandbox_rules_fill(
 
 /* Returns the word for a profile in execd.conf(5). */
 const char *sandbox_profile_name(enum sandbox_profile profile);
-
-#endif

@@ -3,8 +3,7 @@
  * Files that decide who may do what. When they are opened, it is checked who
  * could have written or read them. They are used as they are at that moment.
  */
-#ifndef SECRET_H
-#define SECRET_H
+#pragma once
 
 #include "base.h"
 
@@ -43,5 +42,3 @@ void secret_free(void *data, size_t len);
  * more, for a program that opens no files (memfd_create(2)). Returns -errno on
  * failure. */
 int secret_memfd(const char *name, const void *data, size_t len);
-
-#endif

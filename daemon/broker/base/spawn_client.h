@@ -4,8 +4,7 @@
  * keeps what the next broker needs. The broker waits for each answer. If there
  * is none, the broker ends, and another one takes over the sessions.
  */
-#ifndef SPAWN_CLIENT_H
-#define SPAWN_CLIENT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -159,5 +158,3 @@ void spawn_stop(int exit_code);
 /* Starts the program without root's execd, and returns as above. program_fd is
  * execd-runner. Only for root: for the doctor. */
 int userns_open(int program_fd, uid_t uid, gid_t gid, const char **step);
-
-#endif

@@ -3,8 +3,7 @@
  * What systemd tells execd and what execd tells systemd (sd_notify(3) and
  * sd_listen_fds(3), the protocols as documented there; without their library).
  */
-#ifndef SYSTEMD_H
-#define SYSTEMD_H
+#pragma once
 
 #include "base.h"
 
@@ -32,5 +31,3 @@ void activation_init(void);
 /* Returns a copy, the caller's, of the socket of that name
  * (FileDescriptorName=), or -ENOENT. */
 int activation_find(const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * What the broker's loop waits for: descriptors and times. An event is embedded
  * in its owner, and is zero while nothing is waited for.
  */
-#ifndef WATCH_H
-#define WATCH_H
+#pragma once
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -53,5 +52,3 @@ void watch_idle(event_callback_fn idle);
 /* Closes our end. No close makes the caller wait: unread messages may also
  * bring descriptors. -1 is skipped. */
 void dispose_channel(int fd);
-
-#endif

@@ -3,8 +3,7 @@
  * Listening addresses. The broker parses and binds them, and the front-end
  * accepts connections. A bound socket outlives every front-end.
  */
-#ifndef BROKER_LISTENER_H
-#define BROKER_LISTENER_H
+#pragma once
 
 #include "base.h"
 #include "conf_value.h"
@@ -92,5 +91,3 @@ void listener_close(const struct listener *l);
 /* Reads and checks the certificate, the key and the client CA. Returns 0, or
  * -EINVAL with why[CONF_WHY_MAX]. */
 int tls_files_load(struct listener *l, char *why);
-
-#endif

@@ -3,8 +3,7 @@
  * The command line (execd(8)). The broker parses it once, from the argv of
  * root's execd.
  */
-#ifndef BROKER_OPTIONS_H
-#define BROKER_OPTIONS_H
+#pragma once
 
 #include "base.h"
 #include "path_map.h"
@@ -52,5 +51,3 @@ int options_parse(struct options *o, int argc, char **argv);
 
 /* Tells whether an option was given that belongs into a configuration file. */
 bool options_describe_service(const struct options *o);
-
-#endif

@@ -4,8 +4,7 @@
  * command line. Only the broker reads it. A configuration is never changed: a
  * reload makes a new one and compares it with the old one.
  */
-#ifndef CONF_H
-#define CONF_H
+#pragma once
 
 #include "audit_log.h"
 #include "broker_listener.h"
@@ -204,5 +203,3 @@ unsigned conf_log_changes(const struct conf *from, const struct conf *to);
 bool conf_has_signed_tokens(const struct conf *c);
 
 struct identity *conf_find_identity(const struct conf *c, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * (RFC 7517) with keys of RFC 7518 and RFC 8037, and each key may verify
  * certain algorithms. This file knows no token. Pure.
  */
-#ifndef JWKS_H
-#define JWKS_H
+#pragma once
 
 #include <openssl/types.h>
 
@@ -58,5 +57,3 @@ void jwks_clear(struct jwks *keys);
 
 /* Returns the key of that name, preferably one that can be used, or NULL. */
 const struct jwk *jwks_find(const struct jwks *keys, const char *kid);
-
-#endif

@@ -3,8 +3,7 @@
  * Tells whether all of execd answers, for the watchdog of systemd and for
  * `execd ctl status`.
  */
-#ifndef BROKER_HEALTH_H
-#define BROKER_HEALTH_H
+#pragma once
 
 #include "base.h"
 
@@ -70,5 +69,3 @@ void drain_keep_times(const struct broker *m);
 
 /* The next broker is to serve. */
 void drain_forget_times(void);
-
-#endif

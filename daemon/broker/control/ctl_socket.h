@@ -4,8 +4,7 @@
  * as the answer. Only root, the user of execd, and members of the configured
  * group may ask. No byte is read from anybody else.
  */
-#ifndef CTL_SOCKET_H
-#define CTL_SOCKET_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -160,5 +159,3 @@ void ctl_write_error(struct buf *b, const char *code, const char *message);
 
 /* Writes what a reload came to (ctl_answer_reload()). */
 void ctl_write_reloaded(struct buf *b, int code, const char *told);
-
-#endif

@@ -3,8 +3,7 @@
  * The session registry: which runner has which session id and owner. The runner
  * is the session. The registry only knows where to find it, and when it ends.
  */
-#ifndef SESSION_REGISTRY_H
-#define SESSION_REGISTRY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -523,5 +522,3 @@ void session_audit_processes_ended(struct broker *m, struct session *s);
  * start nothing, and the log is tried again from time to time. Returns
  * when, or -1. */
 int64_t session_audit_watch(struct broker *m, int64_t now);
-
-#endif

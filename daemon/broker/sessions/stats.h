@@ -3,8 +3,7 @@
  * The broker's counters for the operator's /metrics (execd.conf(5), `operate`).
  * The broker has them because it knows the sessions and survives front-ends.
  */
-#ifndef STATS_H
-#define STATS_H
+#pragma once
 
 #include "base.h"
 #include "control.h"
@@ -66,5 +65,3 @@ void identity_usage_end(struct broker *m, struct session *s);
  * most, because everybody waits meanwhile; if there are more, each answer has
  * the next ones, and the latest values of the others. */
 #define IDENTITY_USAGE_READ_MAX 256
-
-#endif

@@ -3,8 +3,7 @@
  * The broker's side of the front-end: its process and its control channel.
  * requests.h has what the front-end may ask.
  */
-#ifndef FRONTEND_CHILD_H
-#define FRONTEND_CHILD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -131,5 +130,3 @@ bool helpers_are_ending(const struct helpers *h);
  */
 bool helpers_vouch(const struct broker *m, uint32_t listener,
     const struct control_cert_verdict *v);
-
-#endif

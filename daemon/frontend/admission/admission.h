@@ -6,8 +6,7 @@
  * for as long as the pre-auth deadline, or finds no place in the queue, is told
  * to come again.
  */
-#ifndef ADMISSION_H
-#define ADMISSION_H
+#pragma once
 
 #include <event2/event.h>
 #include <netinet/in.h>
@@ -124,5 +123,3 @@ struct proxy_header {
  */
 int proxy_header_parse(
     const uint8_t *p, size_t n, struct proxy_header *h, const char **why);
-
-#endif

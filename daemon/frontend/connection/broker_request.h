@@ -3,8 +3,7 @@
  * Requests of the front-end to the broker. The answers are handled in
  * broker_client.c.
  */
-#ifndef BROKER_REQUEST_H
-#define BROKER_REQUEST_H
+#pragma once
 
 #include "base.h"
 #include "control.h"
@@ -75,5 +74,3 @@ const char *health_reason(void);
 
 /* Leaves a member empty that is missing, is no text, or does not fit. */
 void token_header_read(struct slice token, struct control_token_header *header);
-
-#endif

@@ -9,8 +9,7 @@
  * Both links stream. What one side does not accept yet is kept here, within
  * limits, and the other side is not read meanwhile.
  */
-#ifndef CONNECTION_H
-#define CONNECTION_H
+#pragma once
 
 #include <event2/event_struct.h>
 #include <sys/uio.h>
@@ -447,5 +446,3 @@ bool handoff_reclaim(struct connection *c, uint16_t code, const char *reason);
 /* Stops watching whether the client hangs up. Call before the socket is closed,
  * because the runner may still have it open. */
 void handoff_unwatch(const struct connection *c);
-
-#endif

@@ -3,8 +3,7 @@
  * HTTP/1.1 on the WebSocket listener (doc/protocol.md sections 1.2 and 1.5):
  * one request head, one reply. Pure: reads and writes memory only.
  */
-#ifndef HTTP_H
-#define HTTP_H
+#pragma once
 
 #include "buf.h"
 #include "util.h"
@@ -60,5 +59,3 @@ void http_write_upgrade(struct buf *b, struct slice key);
 /* Finds the bearer token in the value of an Authorization header (section 1.5).
  * Returns 0 and *token, or -EBADMSG ("invalid authorization header"). */
 int http_bearer(struct slice authorization, struct slice *token);
-
-#endif

@@ -3,8 +3,7 @@
  * State that the whole front-end shares: the event loop, the configuration, and
  * limits.
  */
-#ifndef FRONTEND_H
-#define FRONTEND_H
+#pragma once
 
 #include "base.h"
 #include "control.h"
@@ -43,5 +42,3 @@ struct offer {
 	} listeners[CONTROL_LISTENERS_MAX];
 	uint32_t have; /* listeners received so far */
 };
-
-#endif

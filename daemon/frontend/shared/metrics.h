@@ -5,8 +5,7 @@
  * bytes, and names of counters end in _total. The front-end's counters start at
  * zero with each front-end.
  */
-#ifndef METRICS_H
-#define METRICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ void metrics_write(struct buf *b, unsigned connections, size_t waiting);
 
 /* Appends the metrics of the broker. */
 void metrics_write_broker(struct buf *b, const struct control_metrics *m);
-
-#endif

@@ -6,8 +6,7 @@
  * collects penalty time, like with PerSourcePenalties of sshd, and is refused
  * while it has too much.
  */
-#ifndef SOURCE_H
-#define SOURCE_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -118,5 +117,3 @@ struct fair_waiter *fairness_next(struct fairness *f, size_t max);
  * sources, the one whose turn is last is chosen. Returns NULL if nobody
  * waits. */
 struct fair_waiter *fairness_fullest(const struct fairness *f);
-
-#endif

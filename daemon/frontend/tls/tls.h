@@ -4,8 +4,7 @@
  * The certificate arrives as bytes. The private key stays in the key process
  * (tls_helper.h).
  */
-#ifndef TLS_H
-#define TLS_H
+#pragma once
 
 #include <openssl/types.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ void tls_shutdown(SSL *tls);
 /* Returns the verdict on a valid client certificate, or NULL if there was none.
  * It is valid as long as tls. */
 const struct control_cert_verdict *tls_client_verdict(const SSL *tls);
-
-#endif

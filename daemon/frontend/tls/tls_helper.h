@@ -4,8 +4,7 @@
  * tls_helper). Each has a channel that came from the broker. The front-end
  * waits for an answer, but only for a short time.
  */
-#ifndef TLS_HELPER_H
-#define TLS_HELPER_H
+#pragma once
 
 #include <openssl/types.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void tls_provider_init(void);
  * supported.
  */
 EVP_PKEY *tls_provider_key(EVP_PKEY *public_key, uint32_t number);
-
-#endif

@@ -20,8 +20,7 @@
  * sandbox's user namespace) and, where it binds sockets for them, enter their
  * roots (CAP_SYS_CHROOT), and has no other privilege.
  */
-#ifndef CALL_PROXY_H
-#define CALL_PROXY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -105,5 +104,3 @@ int call_proxy_status_read(struct call_proxy_status *s, pid_t pid);
  */
 uint64_t call_proxy_status_get(
     const struct call_proxy_status *s, const char *field, int base);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Sources: seccomp(2), seccomp_rule_add(3), seccomp_export_bpf(3).
  */
-#ifndef COMMAND_FILTER_H
-#define COMMAND_FILTER_H
+#pragma once
 
 #include "base.h"
 
@@ -158,5 +157,3 @@ int command_landlock_make(const struct command_landlock_options *o);
  * no_new_privs, -EBADF, -EBADFD (not a ruleset), -E2BIG (16 layers).
  */
 int command_landlock_load(int ruleset);
-
-#endif

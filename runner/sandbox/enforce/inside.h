@@ -9,8 +9,7 @@
  * are children of the runner (CLONE_PARENT): the runner reaps the command
  * itself, and killing the init kills everything that is left of the command.
  */
-#ifndef INSIDE_H
-#define INSIDE_H
+#pragma once
 
 #include "command_filter.h"
 #include "sandbox_message.h"
@@ -95,5 +94,3 @@ int inside_drop(void);
  * when it is locked down.
  */
 void inside_init(const struct inside *in, int ready) __attribute__((noreturn));
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Sources: rtnetlink(7), netdevice(7), network_namespaces(7).
  */
-#ifndef LOOPBACK_H
-#define LOOPBACK_H
+#pragma once
 
 #include "base.h"
 
@@ -73,5 +72,3 @@ int loopback_socket(const struct loopback_socket *s);
  * or -errno as loopback_socket().
  */
 int loopback_sockets(const struct loopback_socket *s, size_t n, int *fds);
-
-#endif

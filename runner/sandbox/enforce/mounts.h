@@ -5,8 +5,7 @@
  *
  * Sources: open_tree(2), mount_setattr(2), move_mount(2), openat2(2).
  */
-#ifndef MOUNTS_H
-#define MOUNTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int mounts_seal(int fd, unsigned flags);
  * other way round. Returns 0 or -errno.
  */
 int mounts_make_private(void);
-
-#endif

@@ -14,8 +14,7 @@
  * What is removed has the inode and the time of change that the list knows, and
  * is empty: whatever somebody changed or put there stays.
  */
-#ifndef PLACEHOLDER_H
-#define PLACEHOLDER_H
+#pragma once
 
 #include <sys/stat.h>
 #include <time.h>
@@ -92,5 +91,3 @@ bool placeholders_match(const struct placeholders *p, const struct plan *plan);
  * from the directory `at`.
  */
 bool placeholder_is(int at, const char *path, const struct stat *st);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Sources: rtnetlink(7), linux/netfilter/nf_tables.h, nft(8).
  */
-#ifndef REDIRECT_H
-#define REDIRECT_H
+#pragma once
 
 /* The port of the listener, on the first address of a block. No command may
  * bind one below 1024. */
@@ -42,5 +41,3 @@ int redirect_try(int userns);
  */
 #define REDIRECT_TRY_MS 2000
 int redirect_is_possible(int fd, int timeout_ms);
-
-#endif

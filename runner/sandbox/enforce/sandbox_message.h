@@ -5,8 +5,7 @@
  * fields. Descriptors come with the first byte. Both sides are execd-runner and
  * wait for each other: a request is answered before the next one.
  */
-#ifndef SANDBOX_MESSAGE_H
-#define SANDBOX_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -189,5 +188,3 @@ int sandbox_recv(int fd, struct buf *b, int fds[SANDBOX_FDS_MAX], size_t *nfds);
  * Serves on CONTROL_FD until the runner closes it. A file helper runs `files`.
  */
 void sandbox_run(void (*files)(void)) __attribute__((noreturn));
-
-#endif

@@ -26,8 +26,7 @@
  *
  * Sources: seccomp_unotify(2), pidfd_getfd(2), sock_diag(7), unix(7).
  */
-#ifndef SOCKET_CALLS_H
-#define SOCKET_CALLS_H
+#pragma once
 
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -209,5 +208,3 @@ bool own_sockets_have(pid_t pid, int fd, const struct stat *st);
  * also if that cannot be found out.
  */
 bool own_sockets_have_name(const char *name, size_t len);
-
-#endif

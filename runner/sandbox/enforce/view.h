@@ -5,8 +5,7 @@
  * its own user namespace. Every command gets a copy, with the /proc of its own
  * pid namespace.
  */
-#ifndef VIEW_H
-#define VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -157,5 +156,3 @@ int view_add_system(struct view *v);
 /* view_ssh.c: covers /etc/ssh with a copy that is the user's, unless the plan
  * has something to say about it. Returns 0 or -errno. */
 int view_add_ssh(struct view *v);
-
-#endif

@@ -4,8 +4,7 @@
  * cut down to it if the operator says so. Paths are compared by the device and
  * inode that they lead to, never as text.
  */
-#ifndef CEILING_H
-#define CEILING_H
+#pragma once
 
 #include "path_set.h"
 #include "resolve.h"
@@ -96,5 +95,3 @@ bool ceiling_holds_requests(const struct ceiling *c);
  * command. Returns 0, or -EINVAL with the message.
  */
 int ceiling_judge_loopback(const struct ceiling *c, char *error);
-
-#endif

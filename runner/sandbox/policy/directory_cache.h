@@ -10,8 +10,7 @@
  * on local file systems are remembered, because other file systems may keep
  * times in their own way.
  */
-#ifndef DIRECTORY_CACHE_H
-#define DIRECTORY_CACHE_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -55,5 +54,3 @@ void directory_entry_free(struct directory_entry *e);
  */
 void directory_cache_put(struct directory_cache *c, struct directory_entry *e);
 void directory_cache_clear(struct directory_cache *c);
-
-#endif

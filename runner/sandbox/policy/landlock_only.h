@@ -5,8 +5,7 @@
  * only for plans that limit nothing but what is writable. Everything else needs
  * a view.
  */
-#ifndef LANDLOCK_ONLY_H
-#define LANDLOCK_ONLY_H
+#pragma once
 
 #include "resolve.h"
 #include "sandbox_limits.h"
@@ -28,5 +27,3 @@ struct landlock_only {
  * (sandbox_main.c).
  */
 bool landlock_only_suits(const struct landlock_only *q, char *why);
-
-#endif

@@ -4,8 +4,7 @@
  * reach. The list is part of the plan, because commands of one sandbox reach
  * the ports of each other's proxy. Pure.
  */
-#ifndef NETWORK_LIST_H
-#define NETWORK_LIST_H
+#pragma once
 
 #include "network_params.h"
 
@@ -54,5 +53,3 @@ bool network_list_is_transparent(const char *text);
 /* Adds patterns, one per line, to the text of a list, with the letter before
  * each (struct netproxy_open). Empty lines are left out. */
 void network_list_put(struct buf *b, char letter, const char *lines);
-
-#endif

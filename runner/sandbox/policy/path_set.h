@@ -4,8 +4,7 @@
  * tell whether a path lies in one of them. A path is looked up once, when it is
  * added: a later rename or a new link does not change the set.
  */
-#ifndef PATH_SET_H
-#define PATH_SET_H
+#pragma once
 
 #include "resolve.h"
 
@@ -46,5 +45,3 @@ bool path_set_hold_target(
     const struct paths *p, const char *path, struct paths *found);
 
 void path_set_clear(struct paths *p);
-
-#endif

@@ -7,8 +7,7 @@
  * The plan is data. The code that builds the view opens every path again and
  * compares device and inode with what the resolver saw.
  */
-#ifndef RESOLVE_H
-#define RESOLVE_H
+#pragma once
 
 #include "sandbox_context.h"
 
@@ -193,5 +192,3 @@ enum sandbox_access plan_access(const struct plan *plan, const char *path);
 
 /* Tells whether no mount shows a path, and none denies it. */
 bool plan_leaves_out(const struct plan *plan, const char *path);
-
-#endif

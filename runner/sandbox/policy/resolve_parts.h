@@ -8,8 +8,7 @@
  * upwards. RESOLVE_STEPS_MAX limits how far the tree can grow, whatever the
  * client names.
  */
-#ifndef RESOLVE_PARTS_H
-#define RESOLVE_PARTS_H
+#pragma once
 
 #include "resolve.h"
 #include "util.h"
@@ -278,5 +277,3 @@ uint64_t glob_step(const struct glob *g, uint64_t states, const char *name);
  */
 bool glob_matched(const struct glob *g, uint64_t states);
 bool glob_goes_on(const struct glob *g, uint64_t states);
-
-#endif

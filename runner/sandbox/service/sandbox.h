@@ -4,8 +4,7 @@
  * again by its plan. A sandbox may end at any time; what runs in its namespaces
  * continues.
  */
-#ifndef SANDBOX_H
-#define SANDBOX_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -185,5 +184,3 @@ void sandbox_pool_watch(struct sandbox_pool *pool);
 /* Watches what the plan protects, before the view is built. */
 void sandbox_watch(struct sandbox *n);
 void sandbox_unwatch(struct sandbox *n);
-
-#endif

@@ -3,8 +3,7 @@
  * Reports to the client what it asked of a sandbox and what is in force
  * (execd-protocol(7), "process/start").
  */
-#ifndef SANDBOX_REPORT_H
-#define SANDBOX_REPORT_H
+#pragma once
 
 #include "control_runner.h"
 #include "json.h"
@@ -45,5 +44,3 @@ enum control_reach sandbox_report_reach(const struct sandbox_report *r);
  */
 void sandbox_report_write(
     struct json_writer *w, const struct sandbox_report *r);
-
-#endif

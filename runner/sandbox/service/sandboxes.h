@@ -3,8 +3,7 @@
  * Finds the sandbox that enforces a client's sandbox context, within what the
  * operator permits.
  */
-#ifndef SANDBOXES_H
-#define SANDBOXES_H
+#pragma once
 
 #include "ceiling.h"
 #include "network_list.h"
@@ -115,5 +114,3 @@ bool sandboxes_permit_none(const struct sandboxes *sb);
 /* The file system as the session's user sees it, for the resolver. */
 
 extern const struct fs_view disk_view;
-
-#endif
