@@ -247,7 +247,7 @@ def need_mode(mode):
 # Each mode is a run of its own, and many files ask what the mode does not change:
 # the client, the network's side, the protocol. Of these root runs root mode, an
 # ordinary user runs single-user mode, and EXECD_TORTURE=1 runs both.
-ONE_SIDE = re.compile(r"test_(execctl_\w+|python_client|agent|ask|ci|relay|bad_input|handshake|websocket|tls|client_certificates|"
+ONE_SIDE = re.compile(r"test_(execctl_\w+|python_client|node_client|mcp|agent|ask|ci|relay|bad_input|handshake|websocket|tls|client_certificates|"
                       r"certificate_files|proxy_protocol|listeners|jwks|scanners|path_map|tty|v0|report|control|"
                       r"files|files_change|uploads|large_files|http|limits|watch|watches|pieces|capabilities|"
                       r"environment_config|roots|metrics|health|operators|audit_records|audit_sinks|"
