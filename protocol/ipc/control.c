@@ -175,6 +175,7 @@ control_verdict_name(enum verdict verdict)
 		    "no identity has the subject of this websocket jwt",
 		[VERDICT_NOT_OPERATOR] =
 		    "the identity is none of the operators of this listener",
+		[VERDICT_EXPIRED_TOKEN] = "expired websocket bearer token",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

@@ -170,9 +170,10 @@ enum verdict {
 	VERDICT_STRANGER, /* certificate or user of no identity: 401 */
 	/* valid signed token with a subject of no identity: 401 */
 	VERDICT_SUBJECT,
-	VERDICT_NOT_OPERATOR, /* known, and may not read /metrics: 403 */
+	VERDICT_NOT_OPERATOR,  /* known, and may not read /metrics: 403 */
+	VERDICT_EXPIRED_TOKEN, /* one with a name */
 };
-#define VERDICTS (VERDICT_NOT_OPERATOR + 1)
+#define VERDICTS (VERDICT_EXPIRED_TOKEN + 1)
 
 struct control_verdict {
 	uint32_t conn;

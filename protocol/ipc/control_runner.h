@@ -306,9 +306,9 @@ struct control_detached {
 	bool empty;  /* nothing was ever started or opened in it */
 };
 
-/* The signed token of the client that attached last. The runner keeps it for
- * the next broker, and the key in it says nothing of a secret that a token does
- * not say. */
+/* The signed or named token of the client that attached last. The runner keeps
+ * it for the next broker, and the key in it says nothing of a secret that a
+ * token does not say. */
 struct control_token {
 	bool there;	    /* false: that client showed something else */
 	uint8_t key[32];    /* a digest: which one verified it */

@@ -52,6 +52,7 @@ def ask_as_operator(s, user, mode, client):
     """Of whom there are records, too; a stranger's needs root."""
     ctl = Ctl(s, user)
     ctl("kill", client.session_id[:8], "--reason", "x")
+    assert ctl.error(b'{"command":"token-new","token":"x","identity":"nobody"}\n')["code"] == "noSuchIdentity"
     if ROOT:
         os.chmod(os.path.dirname(ctl.path), 0o755)
         os.chmod(ctl.path, 0o666)
@@ -81,11 +82,13 @@ def records(configured, user, directory, mode):
     (directory / "secret").write_bytes(KEY)
     lend(directory / "secret", user.pw_gid)
     s = configured("\n".join([
-        "[listener main]", "address = ws://127.0.0.1:0", f"trusted-proxy = {PROXY}", "operate = yes",
+        "[listener main]", "address = ws://127.0.0.1:0", "identities = a", f"trusted-proxy = {PROXY}", "operate = yes",
         "operators = a", "[identity a]", f"user = {user.pw_name}",
         "sandbox-allow-unsandboxed = yes", "max-file-size = 1M", f"token-sha256 = {digest('tok-a')}", f"record-tty = {casts}",
-        "token-subject = one", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
-        "detached-ttl = 300ms", "max-kept-sessions = 1", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
+        "token-subject = one", "[identity b]", f"user = {user.pw_name}", "[token old]", "identity = a",
+        f"sha256 = {digest('tok-old')}", "expires = 2020-01-01T00:00:00Z", "[token b]", "identity = b", f"sha256 = {digest('tok-b')}",
+        "[token new]", "identity = a", f"sha256 = {digest('tok-new')}", "[signed-tokens]", f"secret-file = {directory}/secret", "[limits]",
+        "detached-ttl = 300ms", "max-kept-sessions = 1", "penalty-authentication = 1ms", "[audit]", f"syslog = {receiver.path}", "required = no", "files = all", ""]))
 
     def connect(**more):
         return s.connect(source=PROXY, before=header(), **more)
@@ -95,6 +98,10 @@ def records(configured, user, directory, mode):
     with pytest.raises(Closed):
         connect(token=jwt(exp=2 ** 40, sub="nobody"))
     connect(token=jwt(exp=2 ** 40, sub="one"))
+    connect(token="tok-new")
+    for token in "tok-old", "tok-b":
+        with pytest.raises(Closed):
+            connect(token=token)
     for token, status in ("tok-a", 200), ("wrong", 401):
         assert scrape(s.url, token, source=PROXY, before=header())[0] == status
     c = connect(token="tok-a").ready()

@@ -15,7 +15,7 @@ from conftest import EXECD, ROOT, as_user, change_users, is_alive, kill, pids_wi
 from execctl import Execctl
 from test_audit import configuration, events
 
-KEYS = {"id", "number", "identity", "user", "peer", "state", "ageMs", "detachedMs", "keepMs", "keepLeftMs", "commands", "watchers", "runner",
+KEYS = {"id", "number", "identity", "user", "token", "peer", "state", "ageMs", "detachedMs", "keepMs", "keepLeftMs", "commands", "watchers", "runner",
         "cpuMs", "memoryBytes", "processes"}
 
 
@@ -290,7 +290,7 @@ def test_status(audited):
     s, ctl, _ = audited()
     s.connect(token="tok-a").ready()
     r = ctl.json("status")
-    assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "programs", "sessions", "listeners", "controllers", "auditFailing"}
+    assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "configuration", "programs", "sessions", "listeners", "controllers", "auditFailing"}
     assert (r["state"], r["health"], r["listeners"], r["auditFailing"]) == ("serving", "ok", [s.url], False)
     assert r["programs"] == {"execd": s.pid, "execd-broker": s.broker, "execd-frontend": s.frontend(), "execd-keys": []}
     assert r["sessions"] == {"attached": 1, "detached": 0, "ending": 0, "max": 10000,

@@ -54,7 +54,7 @@ def test_who_may_read(served, directory):
     assert scrape(url, header="Authorization: Basic eDp5\r\n") == (401, "invalid authorization header")
     assert records(directory, "event", "identity", "by", "reason") == [
         ("granted", "prometheus", "token", None), ("granted", "prometheus", "token", None),
-        ("refused", None, None, NOT_OPERATOR), ("refused", None, None, NOT_OPERATOR),
+        ("refused", "ci", None, NOT_OPERATOR), ("refused", "ci", None, NOT_OPERATOR),
         ("refused", None, None, "missing websocket bearer token"),
         ("refused", None, None, "invalid websocket bearer token"),
         ("refused", None, None, "invalid authorization header")]

@@ -32,6 +32,19 @@ find_digest(const struct conf *c, const uint8_t digest[32], bool certificate)
 	return found;
 }
 
+/* Likewise. */
+static const struct named_token *
+find_named(const struct conf *c, const uint8_t digest[32])
+{
+	const struct named_token *found = NULL;
+
+	for (size_t i = 0; i < c->nnamed; i++)
+		if (CRYPTO_memcmp(c->named[i]->digests.items[0], digest, 32) ==
+		    0)
+			found = c->named[i];
+	return found != NULL && !found->revoked ? found : NULL;
+}
+
 /* A name comes before a pattern, and patterns come in their order. `*` comes
  * last: only it also stands for a token without a subject. */
 static bool
@@ -133,16 +146,36 @@ verify_signed(const struct conf *c,
 	return v == VERDICT_RESUME ? VERDICT_EXPIRED_JWT : VERDICT_SUBJECT;
 }
 
+static enum verdict
+verify_named(const struct conf *c, const struct named_token *t, int64_t now_s,
+    struct credential_finding *found)
+{
+	found->token = t->name;
+	found->jwt.token = session_token_of(t->name, t->expires_s, now_s);
+	found->who = conf_find_identity(c, t->identity);
+	if (t->expires_s == 0 || now_s < t->expires_s)
+		return VERDICT_GRANTED;
+	if (!c->tokens.resume_after_expiry)
+		return VERDICT_EXPIRED_TOKEN;
+	found->how = "expired token";
+	return VERDICT_RESUME;
+}
+
 bool
 credential_stands(const struct conf *c, const struct identity *id,
     const struct control_token *t, int64_t now_s)
 {
 	const struct jwt_rules rules = rules_of(&c->tokens);
+	const struct named_token *named;
 	const struct identity *who;
 
 	if ((int64_t)t->until_s >= now_s - (int64_t)rules.skew_s ||
 	    !c->tokens.resume_after_expiry)
 		return true;
+	if (session_token_is_named(t)) {
+		named = conf_find_token(c, t->subject);
+		return named != NULL && strcmp(named->identity, id->name) == 0;
+	}
 	who = find_subject(c, t->subject);
 	return who != NULL && identity_is(who, id) && jwt_is_ours(&rules, t);
 }
@@ -150,6 +183,8 @@ credential_stands(const struct conf *c, const struct identity *id,
 static bool
 has_tokens(const struct conf *c)
 {
+	if (c->nnamed > 0)
+		return true;
 	for (size_t i = 0; i < c->nidentities; i++)
 		if (c->identities[i]->tokens.count > 0)
 			return true;
@@ -164,11 +199,15 @@ verify_bearer(const struct conf *c,
     struct credential_finding *found)
 {
 	const char *token = presented->credential;
+	const struct named_token *named;
 	uint8_t digest[32];
 
 	EVP_Digest(token, strlen(token), digest, NULL, EVP_sha256(), NULL);
+	named = find_named(c, digest);
 	found->who = find_digest(c, digest, false);
 	found->how = "token";
+	if (named != NULL)
+		return verify_named(c, named, now_s, found);
 	if (found->who != NULL)
 		return VERDICT_GRANTED;
 	if (conf_has_signed_tokens(c) &&
@@ -212,6 +251,8 @@ verify_any(const struct conf *c, const struct listener *l,
 	found->who = NULL;
 	found->how = "";
 	found->user = NULL;
+	found->token = NULL;
+	found->barred = NULL;
 	found->jwt.token = (struct control_token){ 0 };
 	found->jwt.why[0] = '\0';
 	if (l->keys.peer_user) {
@@ -226,6 +267,13 @@ verify_any(const struct conf *c, const struct listener *l,
 }
 
 enum verdict
+credential_expired(const struct credential_finding *found)
+{
+	return found->token != NULL ? VERDICT_EXPIRED_TOKEN
+				    : VERDICT_EXPIRED_JWT;
+}
+
+enum verdict
 credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const uid_t *peer,
     int64_t now_s, bool operates, struct credential_finding *found)
@@ -236,10 +284,12 @@ credential_verify(const struct conf *c, const struct listener *l,
 	    found->who != NULL && ((!operates && named->count == 0) ||
 				      strings_has(named, found->who->name));
 
+	if (found->who != NULL && !permitted)
+		found->barred = found->who->name;
 	if (v == VERDICT_GRANTED && !permitted)
 		v = operates ? VERDICT_NOT_OPERATOR : VERDICT_STRANGER;
 	if (v == VERDICT_RESUME && (operates || !permitted))
-		v = VERDICT_EXPIRED_JWT;
+		v = credential_expired(found);
 	if (v != VERDICT_GRANTED && v != VERDICT_RESUME)
 		found->who = NULL;
 	return v;
@@ -276,7 +326,11 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
 	} else {
 		audit_string(&e, "reason", control_verdict_name(v));
 	}
-	if (found->jwt.token.subject[0] != '\0')
+	if (found->barred != NULL)
+		audit_string(&e, "identity", found->barred);
+	if (found->token != NULL)
+		audit_string(&e, "token", found->token);
+	else if (found->jwt.token.subject[0] != '\0')
 		audit_string(&e, "subject", found->jwt.token.subject);
 	audit_end(&e, &m->conf->audit);
 }

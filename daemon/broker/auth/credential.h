@@ -24,7 +24,13 @@ struct credential_finding {
 	/* the name of the user, if the kernel's word on it decided; else NULL
 	 */
 	const char *user;
-	struct jwt_answer jwt; /* of a signed token; else empty */
+	/* of the bearer token that was shown, also if it has expired; else NULL
+	 */
+	const char *token;
+	/* the identity that this listener does not let in; else NULL */
+	const char *barred;
+	/* of a signed token, or whose it is of a named one; else empty */
+	struct jwt_answer jwt;
 };
 
 /*
@@ -40,6 +46,9 @@ struct credential_finding {
 enum verdict credential_verify(const struct conf *c, const struct listener *l,
     const struct control_authenticate *presented, const uid_t *peer,
     int64_t now_s, bool operates, struct credential_finding *found);
+
+/* The verdict on a token for which VERDICT_RESUME is no way either. */
+enum verdict credential_expired(const struct credential_finding *found);
 
 /* Tells whether a session goes on whose client had this token: it has not
  * expired, or may still resume the identity's session. */

@@ -211,8 +211,10 @@ check_cert_verdict(const struct broker *m, struct control_authenticate *a)
  * or the subject of a valid one that belongs to no identity, so that the
  * operator can add it. */
 static void
-log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
+log_refused(
+    const char *peer, enum verdict v, const struct credential_finding *found)
 {
+	const struct jwt_answer *jwt = &found->jwt;
 	const char *name = control_verdict_name(v);
 
 	if (v < VERDICT_MISSING_TOKEN || !log_permits(LOG_FAILURE, peer, name))
@@ -222,6 +224,13 @@ log_refused(const char *peer, enum verdict v, const struct jwt_answer *jwt)
 		    "%s: refused: %s: `%s`", peer, name, jwt->token.subject);
 	else if (jwt->why[0] != '\0')
 		log_info("%s: refused: %s: %s", peer, name, jwt->why);
+	else if (found->barred != NULL)
+		log_info("%s: refused: %s: this listener does not let "
+			 "[identity %s] in",
+		    peer, name, found->barred);
+	else if (found->token != NULL)
+		log_info(
+		    "%s: refused: %s: [token %s]", peer, name, found->token);
 	else
 		log_info("%s: refused: %s", peer, name);
 }
@@ -252,14 +261,14 @@ answer_authenticate(struct broker *m, struct request *q)
 		    (int64_t)time(NULL), false, &found);
 	if (v == VERDICT_RESUME &&
 	    !session_token_has_any(m, found.who, &found.jwt.token)) {
-		v = VERDICT_EXPIRED_JWT;
+		v = credential_expired(&found);
 		found.who = NULL;
 	}
 	explicit_bzero(a->credential, sizeof(a->credential));
 	if (found.who != NULL && found.user != NULL)
 		name_peer(a, l, found.user);
 	credential_audit(m, a, l, v, &found, NULL);
-	log_refused(a->peer, v, &found.jwt);
+	log_refused(a->peer, v, &found);
 	if (found.who != NULL) {
 		g = grant_new(f, a, &found);
 		g->resume_only = v == VERDICT_RESUME;
@@ -371,7 +380,7 @@ verify_operator(struct broker *m, struct control_authenticate *a,
 	v = credential_verify(
 	    m->conf, l, a, peer, (int64_t)time(NULL), true, &found);
 	credential_audit(m, a, l, v, &found, "/metrics");
-	log_refused(a->peer, v, &found.jwt);
+	log_refused(a->peer, v, &found);
 	return v;
 }
 

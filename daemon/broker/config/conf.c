@@ -11,6 +11,7 @@
 const struct conf_section *const conf_sections[] = {
 	&conf_listener,
 	&conf_identity,
+	&conf_token,
 	&conf_tokens,
 	&conf_audit,
 	&conf_sandbox,
@@ -71,6 +72,7 @@ conf_free(struct conf *c)
 		listener_free(c->listeners[i]);
 	for (size_t i = 0; i < c->nidentities; i++)
 		identity_unref(c->identities[i]);
+	conf_tokens_clear(c);
 	conf_clear(&conf_tokens, &c->tokens);
 	conf_clear(&conf_audit, &c->audit);
 	conf_clear(&conf_sandbox, &c->sandbox);
@@ -241,6 +243,8 @@ check_whole(struct conf *c, char *why)
 			err = check_credentials(
 			    c->identities[j], c->identities[i], why);
 	}
+	for (size_t i = 0; i < c->nnamed && err == 0; i++)
+		err = conf_token_check(c, c->named[i], why);
 	return err;
 }
 
@@ -385,8 +389,11 @@ load(struct conf *c, const struct options *o)
 		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
 		    o->limits[i].value, why);
 	if (conf_limits.check(c, &c->limits, why) == 0 &&
-	    check_whole(c, why) == 0)
+	    check_whole(c, why) == 0) {
+		if (path != NULL)
+			conf_tokens_read(c, path);
 		return 0;
+	}
 	log_error(0, "%s: %s", path ? path : "command line", why);
 	return EXIT_CONFIG;
 }

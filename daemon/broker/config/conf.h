@@ -66,6 +66,16 @@ struct control_rules {
 	struct listener *listener; /* the open listener, owned; or NULL */
 };
 
+/* [token NAME]: a bearer token that has a name. */
+struct named_token {
+	char *name;
+	char *identity;
+	struct digests digests; /* one */
+	/* Seconds since 1970. 0: it never expires; it does not say when. */
+	int64_t expires_s, created_s;
+	bool revoked; /* meanwhile; the reload that forgets it is on its way */
+};
+
 struct conf {
 	char *path; /* of the file; NULL: from the command line */
 	struct limits limits;
@@ -78,6 +88,8 @@ struct conf {
 	struct identity **identities;
 	size_t nidentities;
 	size_t identities_cap;
+	struct named_token **named; /* owned, as each of them */
+	size_t nnamed;
 };
 
 struct conf_key {
@@ -118,6 +130,7 @@ extern const struct conf_section *const conf_sections[];
 extern const struct conf_section conf_limits;
 extern const struct conf_section conf_listener;
 extern const struct conf_section conf_identity;
+extern const struct conf_section conf_token;
 extern const struct conf_section conf_tokens;
 extern const struct conf_section conf_audit;
 extern const struct conf_section conf_sandbox;
@@ -181,6 +194,29 @@ int conf_set(const struct conf_section *s, void *object, const char *keyword,
 
 /* Reads the values from the file. Returns 0, or -EINVAL after logging. */
 int conf_read(struct conf *c, const char *path);
+
+/* Likewise of a file in which nothing may be but [token NAME]. */
+int conf_read_token(struct conf *c, const char *path, const char *name);
+
+/* Whether it may be the name of a section's object. */
+bool conf_is_name(const char *name);
+
+/*
+ * Named tokens (conf_token.c). conf_tokens_read() adds those that are in files
+ * of their own beside the file at `path'. What is wrong with one of them is
+ * logged, and it is left out.
+ */
+void conf_tokens_read(struct conf *c, const char *path);
+void conf_tokens_clear(struct conf *c);
+struct named_token *conf_find_token(const struct conf *c, const char *name);
+
+/* Checks that its identity exists, and that no identity and no token before it
+ * has its digest. Returns 0, or -EINVAL with why[CONF_WHY_MAX]. */
+int conf_token_check(
+    const struct conf *c, const struct named_token *t, char *why);
+
+/* The directory beside that file. The caller frees it. */
+char *conf_token_directory(const char *path);
 
 /* Writes the effective values as a configuration file. */
 void conf_print(const struct conf *c, struct buf *b);

@@ -29,6 +29,7 @@ struct reader {
 	const struct conf_key *key;    /* the key of the line above */
 	bool keys_seen[CONF_KEYS_MAX]; /* of this section so far, by index */
 	unsigned sections_seen;	       /* sections that may occur only once */
+	const char *token; /* only the section of this one; NULL: any */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -67,8 +68,8 @@ find_section(const char *word, unsigned *index)
 	return NULL;
 }
 
-static bool
-is_name(const char *name)
+bool
+conf_is_name(const char *name)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -92,7 +93,11 @@ begin_section(struct reader *r, char *title)
 	s = find_section(title, &index);
 	if (s == NULL)
 		fail(r, r->line, "unknown section `%s`", title);
-	else if (s->add != NULL && (name == NULL || !is_name(name)))
+	else if (r->token != NULL && (s != &conf_token || name == NULL ||
+					 strcmp(name, r->token) != 0))
+		fail(
+		    r, r->line, "nothing may be here but [token %s]", r->token);
+	else if (s->add != NULL && (name == NULL || !conf_is_name(name)))
 		fail(r, r->line,
 		    "[%s NAME] needs one name of letters, digits, dots, "
 		    "underscores and hyphens",
@@ -295,7 +300,13 @@ take_value(
 int
 conf_read(struct conf *c, const char *path)
 {
-	struct reader r = { .conf = c, .path = path };
+	return conf_read_token(c, path, NULL);
+}
+
+int
+conf_read_token(struct conf *c, const char *path, const char *name)
+{
+	struct reader r = { .conf = c, .path = path, .token = name };
 	char why[CONF_WHY_MAX];
 	int line, fd = secret_open(path, SECRET_PUBLIC, why);
 

@@ -3,6 +3,8 @@
  * `execd ctl`: the operator's side of the control socket. It has no privilege
  * of its own. The mode of the socket's file and the broker decide who may ask.
  */
+#include "ctl_client.h"
+
 #include <dirent.h>
 #include <getopt.h>
 #include <poll.h>
@@ -10,7 +12,6 @@
 #include <sys/un.h>
 
 #include "base.h"
-#include "ctl_socket.h"
 #include "exit_code.h"
 #include "utf8.h"
 
@@ -23,21 +24,22 @@ static const char usage_text[] =
     "  list                      the sessions that there are\n"
     "  show ID                   one of them\n"
     "  kill ID --reason TEXT     end it; its client is told who did and why\n"
+    "  kill --identity ID | --token NAME --reason TEXT\n"
+    "                            end all sessions of an identity or a token\n"
     "  drain                     open no new session; those there are go on\n"
     "  undrain                   open new sessions again\n"
     "  status                    whether execd works\n"
     "  reload                    read the configuration again, and print what\n"
     "                            changed, or what is wrong with it\n"
-    "ID is at least four characters of a session's id, or session-NUMBER.\n";
+    "  token new NAME --identity ID [--expires 90d]\n"
+    "                            make a token, and print it once\n"
+    "  token list                the tokens that have names\n"
+    "  token revoke NAME [--end] it opens no session any more; with --end its\n"
+    "                            sessions are ended\n"
+    "ID of a session is at least four characters of a session's id, or session-NUMBER.\n";
 
-struct ctl_options {
-	bool json;
-	const char *socket, *reason;
-	const char *command, *session;
-};
-
-static int
-usage_error(const char *text, const char *word)
+int
+ctl_usage_error(const char *text, const char *word)
 {
 	fprintf(
 	    stderr, "execd ctl: %s%s\nTry 'execd ctl --help'.\n", text, word);
@@ -48,13 +50,35 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "socket", required_argument, NULL, 's' },
 	{ "reason", required_argument, NULL, 'r' },
+	{ "identity", required_argument, NULL, 'i' },
+	{ "token", required_argument, NULL, 't' },
+	{ "expires", required_argument, NULL, 'x' },
+	{ "end", no_argument, NULL, 'e' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
+static void
+take_option(struct ctl_options *o, int opt)
+{
+	const struct {
+		int opt;
+		const char **text;
+	} texts[] = { { 's', &o->socket }, { 'r', &o->reason },
+		{ 'i', &o->identity }, { 't', &o->token },
+		{ 'x', &o->expires } };
+
+	o->json |= opt == 'j';
+	o->end |= opt == 'e';
+	for (size_t i = 0; i < nitems(texts); i++)
+		if (texts[i].opt == opt)
+			*texts[i].text = optarg;
+}
+
 static int
 parse(struct ctl_options *o, int argc, char **argv)
 {
+	size_t n = 0;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
@@ -63,20 +87,18 @@ parse(struct ctl_options *o, int argc, char **argv)
 			return EXIT_STOPPED;
 		}
 		if (opt == '?')
-			return usage_error("unknown option", "");
-		if (opt == 'j')
-			o->json = true;
-		else if (opt == 's')
-			o->socket = optarg;
-		else
-			o->reason = optarg;
+			return ctl_usage_error("unknown option", "");
+		take_option(o, opt);
 	}
 	if (optind == argc)
-		return usage_error("a command is missing", "");
+		return ctl_usage_error("a command is missing", "");
 	o->command = argv[optind++];
-	if (optind < argc)
-		o->session = argv[optind++];
-	return optind < argc ? usage_error("unexpected ", argv[optind]) : -1;
+	while (optind < argc && n < nitems(o->words))
+		o->words[n++] = argv[optind++];
+	if (optind == argc && (n < 2 || strcmp(o->command, "token") == 0))
+		return -1;
+	return ctl_usage_error(
+	    "unexpected ", optind < argc ? argv[optind] : o->words[1]);
 }
 
 /* --- the socket ----------------------------------------------------------- */
@@ -203,6 +225,12 @@ put_request(struct buf *b, const struct ctl_options *o)
 		json_key_cstring(&w, "session", o->session);
 	if (o->reason != NULL)
 		json_key_cstring(&w, "reason", o->reason);
+	if (o->token != NULL)
+		json_key_cstring(&w, "token", o->token);
+	if (o->identity != NULL)
+		json_key_cstring(&w, "identity", o->identity);
+	if (o->end)
+		json_key_bool(&w, "end", true);
 	json_end(&w, '}');
 	buf_puts(b, "\n");
 }
@@ -337,6 +365,17 @@ print_age(const struct json_value *s, const char *key)
 }
 
 static void
+print_time(const struct json_value *o, const char *key, const char *none)
+{
+	char text[32];
+	bool known;
+	time_t at = (time_t)(number_of(o, key, &known) / 1000);
+
+	ctl_show_time(text, known ? at : 0, none);
+	printf("%-20s ", text);
+}
+
+static void
 print_cpu(const struct json_value *s)
 {
 	bool known;
@@ -377,9 +416,9 @@ print_list(const struct json_value *result)
 {
 	const struct json_value *sessions = json_get(result, "sessions");
 
-	printf("%-8s %-6s %-12s %-8s %9s %9s %4s %9s %8s  %s\n", "ID", "NUMBER",
-	    "IDENTITY", "STATE", "AGE", "KEPT", "CMDS", "CPU", "MEMORY",
-	    "PEER");
+	printf("%-8s %-6s %-12s %-8s %-8s %9s %9s %4s %9s %8s  %s\n", "ID",
+	    "NUMBER", "IDENTITY", "TOKEN", "STATE", "AGE", "KEPT", "CMDS",
+	    "CPU", "MEMORY", "PEER");
 	for (const struct json_value *s = sessions ? sessions->first : NULL;
 	     s != NULL; s = s->next) {
 		struct slice commands = text_of(s, "commands");
@@ -388,6 +427,7 @@ print_list(const struct json_value *result)
 		print_column(s, "id", 8);
 		print_column(s, "number", 6);
 		print_column(s, "identity", 12);
+		print_column(s, "token", 8);
 		print_column(s, "state", 8);
 		print_age(s, "ageMs");
 		print_age(s, "keepMs");
@@ -399,6 +439,25 @@ print_list(const struct json_value *result)
 		if (answers != NULL && !answers->boolean)
 			fputs("  its runner does not answer", stdout);
 		putchar('\n');
+	}
+}
+
+static void
+print_tokens(const struct json_value *result)
+{
+	const struct json_value *tokens = json_get(result, "tokens");
+
+	printf(
+	    "%-20s %-12s %-20s %s\n", "NAME", "IDENTITY", "CREATED", "EXPIRES");
+	for (const struct json_value *t = tokens ? tokens->first : NULL;
+	     t != NULL; t = t->next) {
+		const struct json_value *expired = json_get(t, "expired");
+
+		print_column(t, "name", 20);
+		print_column(t, "identity", 12);
+		print_time(t, "createdMs", "-");
+		print_time(t, "expiresMs", "never");
+		puts(expired != NULL && expired->boolean ? "expired" : "");
 	}
 }
 
@@ -453,6 +512,8 @@ print_result(const struct ctl_options *o, const struct json_value *result)
 {
 	if (strcmp(o->command, "list") == 0)
 		print_list(result);
+	else if (strcmp(o->command, "tokens") == 0)
+		print_tokens(result);
 	else if (strcmp(o->command, "reload") == 0)
 		print_lines(stdout, text_of(result, "log"));
 	else
@@ -479,61 +540,163 @@ code_of(const struct json_value *error)
 	return json_is(code, "notPermitted") ? EXIT_PERMISSION : EXIT_FAILED;
 }
 
-static void
-print_error(const struct json_value *error)
+int
+ctl_print_error(const struct json_value *error)
 {
 	struct slice message = text_of(error, "message");
 
 	if (memchr(message.ptr, '\n', message.len) == NULL)
 		fputs("execd ctl: ", stderr);
 	print_lines(stderr, message);
+	return code_of(error);
+}
+
+void
+ctl_print_log(const struct json_value *result)
+{
+	print_lines(stderr, text_of(result, "log"));
+}
+
+/* --- questions ------------------------------------------------------------ */
+
+void
+ctl_answer_clear(struct ctl_answer *a)
+{
+	json_clear(&a->doc);
+	buf_clear(&a->line);
+}
+
+int
+ctl_ask(const struct ctl_options *o, struct ctl_answer *a)
+{
+	_cleanup_close_ int fd = -1;
+	int code = find_socket(o->socket, &fd), err;
+
+	if (code >= 0)
+		return code;
+	*a = (struct ctl_answer){ .result = NULL };
+	buf_init(&a->line, ANSWER_MAX);
+	err = ask(fd, o, &a->line);
+	if (err < 0) {
+		buf_clear(&a->line);
+		return tell_no_answer(err);
+	}
+	err = json_parse(&a->doc, (const char *)a->line.data, a->line.len);
+	if (err == 0) {
+		a->result = json_get(a->doc.root, "result");
+		a->error = json_get(a->doc.root, "error");
+	}
+	if (a->result != NULL || a->error != NULL)
+		return -1;
+	fprintf(stderr, "execd ctl: no answer of execd's: %s\n",
+	    err < 0 ? a->doc.error : "neither a result nor an error");
+	ctl_answer_clear(a);
+	return EXIT_FAILED;
+}
+
+int
+ctl_ask_and_print(const struct ctl_options *o)
+{
+	struct ctl_answer a;
+	int code = ctl_ask(o, &a);
+
+	if (code >= 0)
+		return code;
+	code = EXIT_STOPPED;
+	if (o->json)
+		fwrite(a.line.data, 1, a.line.len, stdout);
+	else if (a.result != NULL)
+		print_result(o, a.result);
+	if (a.error != NULL)
+		code = o->json ? code_of(a.error) : ctl_print_error(a.error);
+	ctl_answer_clear(&a);
+	return fflush(stdout) == 0 ? code : EXIT_FAILED;
+}
+
+/* One that ends by itself meanwhile is no failure. */
+static int
+kill_one(const struct ctl_options *o, struct slice number)
+{
+	char session[64];
+	struct ctl_options one = { .socket = o->socket,
+		.command = "kill",
+		.session = session,
+		.reason = o->reason };
+	struct ctl_answer a;
+	int code;
+
+	snprintf(session, sizeof(session), "session-%.*s", (int)number.len,
+	    number.ptr);
+	code = ctl_ask(&one, &a);
+	if (code >= 0)
+		return code;
+	code = EXIT_STOPPED;
+	if (a.error != NULL &&
+	    !json_is(json_get(a.error, "code"), "noSuchSession") &&
+	    !json_is(json_get(a.error, "code"), "endingAlready"))
+		code = ctl_print_error(a.error);
+	else if (a.error == NULL)
+		printf("%s: ending\n", session);
+	ctl_answer_clear(&a);
+	return code;
 }
 
 static int
-print_answer(const struct ctl_options *o, const struct buf *answer)
+kill_each(const struct ctl_options *o)
 {
-	const struct json_value *result, *error;
-	struct json_doc doc;
-	int code = EXIT_FAILED;
+	struct ctl_options list = { .socket = o->socket, .command = "list" };
+	const char *key = o->token != NULL ? "token" : "identity";
+	const char *whose = o->token != NULL ? o->token : o->identity;
+	const struct json_value *all, *s;
+	struct ctl_answer a;
+	size_t n = 0;
+	int code = ctl_ask(&list, &a);
 
-	if (json_parse(&doc, (const char *)answer->data, answer->len) < 0) {
-		fprintf(
-		    stderr, "execd ctl: no answer of execd's: %s\n", doc.error);
-		json_clear(&doc);
+	if (code >= 0)
 		return code;
-	}
-	result = json_get(doc.root, "result");
-	error = json_get(doc.root, "error");
-	if (o->json)
-		fwrite(answer->data, 1, answer->len, stdout);
-	else if (result != NULL)
-		print_result(o, result);
-	else if (error != NULL)
-		print_error(error);
-	if (result != NULL)
-		code = EXIT_STOPPED;
-	else if (error != NULL)
-		code = code_of(error);
-	json_clear(&doc);
-	return fflush(stdout) == 0 ? code : EXIT_FAILED;
+	code = EXIT_STOPPED;
+	all = a.result != NULL ? json_get(a.result, "sessions") : NULL;
+	for (s = all ? all->first : NULL; s != NULL; s = s->next)
+		if (json_is(json_get(s, key), whose)) {
+			int failed = kill_one(o, text_of(s, "number"));
+
+			code = failed != EXIT_STOPPED ? failed : code;
+			n++;
+		}
+	ctl_answer_clear(&a);
+	if (n > 0)
+		return code;
+	fprintf(stderr, "execd ctl: no session has the %s %s\n", key, whose);
+	return EXIT_FAILED;
+}
+
+/* --- the program ---------------------------------------------------------- */
+
+static int
+kill_several(const struct ctl_options *o)
+{
+	if (o->words[0] != NULL || (o->identity != NULL) == (o->token != NULL))
+		return ctl_usage_error("kill: one of a session, --identity and "
+				       "--token",
+		    "");
+	return o->reason != NULL
+		   ? kill_each(o)
+		   : ctl_usage_error("kill: --reason is needed", "");
 }
 
 int
 ctl_main(int argc, char **argv)
 {
 	struct ctl_options o = { .json = false };
-	_cleanup_close_ int fd = -1;
-	int code = parse(&o, argc - 1, argv + 1), err;
-	struct buf answer;
+	int code = parse(&o, argc - 1, argv + 1);
 
 	if (code >= 0)
 		return code;
-	code = find_socket(o.socket, &fd);
-	if (code >= 0)
-		return code;
-	buf_init(&answer, ANSWER_MAX);
-	err = ask(fd, &o, &answer);
-	code = err < 0 ? tell_no_answer(err) : print_answer(&o, &answer);
-	buf_clear(&answer);
-	return code;
+	if (strcmp(o.command, "token") == 0)
+		return ctl_token(&o);
+	if (strcmp(o.command, "kill") == 0 &&
+	    (o.identity != NULL || o.token != NULL))
+		return kill_several(&o);
+	o.session = o.words[0];
+	return ctl_ask_and_print(&o);
 }

@@ -107,8 +107,28 @@ take_member(struct ctl_request *r, const struct json_value *v, char *command)
 	if (slice_equal(v->key, SLICE("reason")))
 		return take_string(
 		    r, v, "reason", r->reason, sizeof(r->reason));
+	if (slice_equal(v->key, SLICE("token")))
+		return take_string(r, v, "token", r->token, sizeof(r->token));
+	if (slice_equal(v->key, SLICE("identity")))
+		return take_string(
+		    r, v, "identity", r->identity, sizeof(r->identity));
+	if (slice_equal(v->key, SLICE("end")) && v->type == JSON_BOOL) {
+		r->end = v->boolean;
+		return 0;
+	}
 	return ctl_refuse(r, "badRequest", "unknown key `%.*s`",
 	    (int)(v->key.len < 64 ? v->key.len : 64), v->key.ptr);
+}
+
+/* Returns false, and sets r->code, unless the request has the member exactly if
+ * its command takes it. */
+static bool
+fits(struct ctl_request *r, const char *key, bool takes, const char *value)
+{
+	if (takes != (value[0] != '\0'))
+		ctl_refuse(r, "badRequest", "%s: `%s` %s", key, r->command,
+		    takes ? "needs one" : "takes none");
+	return r->code == NULL;
 }
 
 /* Checks that the request has exactly what its command takes. If it returns
@@ -132,15 +152,16 @@ take_request(struct ctl_request *r, const struct json_value *root)
 	if (c == NULL)
 		ctl_refuse(r, "badRequest",
 		    "command: `%s` is none of list, show, "
-		    "kill, drain, undrain, status, reload",
+		    "kill, drain, undrain, status, reload, tokens, token-new, "
+		    "token-revoke",
 		    command);
-	else if (c->session != (r->session[0] != '\0'))
-		ctl_refuse(r, "badRequest", "session: `%s` %s", command,
-		    c->session ? "needs one" : "takes none");
-	else if (c->reason != (r->reason[0] != '\0'))
-		ctl_refuse(r, "badRequest", "reason: `%s` %s", command,
-		    c->reason ? "needs one" : "takes none");
-	return r->code == NULL ? c : NULL;
+	return c != NULL && fits(r, "session", c->session, r->session) &&
+		       fits(r, "reason", c->reason, r->reason) &&
+		       fits(r, "token", c->token, r->token) &&
+		       fits(r, "identity", c->identity, r->identity) &&
+		       (!r->end || fits(r, "end", c->end, r->token))
+		   ? c
+		   : NULL;
 }
 
 static void
@@ -155,6 +176,10 @@ record(const struct ctl_request *r)
 	audit_number(&e, "pid", (uint64_t)who->pid);
 	if (r->session[0] != '\0')
 		audit_string(&e, "target", r->session);
+	if (r->token[0] != '\0')
+		audit_string(&e, "token", r->token);
+	if (r->identity[0] != '\0')
+		audit_string(&e, "identity", r->identity);
 	if (r->reason[0] != '\0')
 		audit_string(&e, "reason", r->reason);
 	audit_string(&e, "result",
@@ -208,6 +233,17 @@ put_known(struct json_writer *w, const char *key, bool known, uint64_t value)
 	json_key(w, key);
 	if (known)
 		json_u64(w, value);
+	else
+		json_null(w);
+}
+
+/* Likewise. */
+static void
+put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	if (text != NULL)
+		json_cstring(w, text);
 	else
 		json_null(w);
 }
@@ -273,6 +309,7 @@ put_session(struct json_writer *w, const struct session *s)
 	put_id(w, s);
 	json_key_cstring(w, "identity", s->identity->name);
 	json_key_cstring(w, "user", s->identity->user_name);
+	put_text(w, "token", session_token_name(s));
 	json_key_cstring(w, "peer", s->attachment.peer);
 	json_key_cstring(w, "state", state_name(s));
 	json_key_u64(w, "ageMs", since(s->opened_ms));
@@ -410,27 +447,40 @@ answer_show(struct ctl_request *r, struct json_writer *w)
 
 /* --- kill ----------------------------------------------------------------- */
 
+static bool
+is_ending(const struct session *s)
+{
+	return s->state == SESSION_STATE_LEAVING ||
+	       s->state == SESSION_STATE_TERMINATING;
+}
+
+static void
+end_session(struct ctl_request *r, struct session *s, const char *why)
+{
+	_cleanup_free_ char *reason =
+	    xasprintf("ended by the operator (uid %u): %s",
+		(unsigned)r->client->who.uid, why);
+
+	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);
+	session_end_reason(s, reason);
+	session_ended_note(s);
+	session_dismiss(r->broker, s);
+}
+
 static int
 answer_kill(struct ctl_request *r, struct json_writer *w)
 {
 	struct session *s = find_session(r);
-	_cleanup_free_ char *reason = NULL;
 
 	if (s == NULL)
 		return -EINVAL;
-	if (s->state == SESSION_STATE_LEAVING ||
-	    s->state == SESSION_STATE_TERMINATING)
+	if (is_ending(s))
 		return ctl_refuse(r, "endingAlready",
 		    "session `%s` is ending: %s", r->session,
 		    s->end_reason ? s->end_reason
 				  : "its detached-ttl was "
 				    "over");
-	reason = xasprintf("ended by the operator (uid %u): %s",
-	    (unsigned)r->client->who.uid, r->reason);
-	log_info("session %.*s: %s", ID_LOG_CHARS, s->id, reason);
-	session_end_reason(s, reason);
-	session_ended_note(s);
-	session_dismiss(r->broker, s);
+	end_session(r, s, r->reason);
 	put_id(w, s);
 	json_key_cstring(w, "state", state_name(s));
 	return 0;
@@ -528,6 +578,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	put_notice(w, m);
 	json_key_cstring(w, "health", ill ? ill : "ok");
 	json_key_cstring(w, "version", EXECD_VERSION);
+	put_text(w, "configuration", m->conf->path);
 	put_programs(w, m);
 	put_census(w, m);
 	json_key_begin(w, "listeners", '[');
@@ -563,6 +614,84 @@ answer_reload(struct ctl_request *r, struct json_writer *w)
 	return 0;
 }
 
+/* --- named tokens --------------------------------------------------------- */
+
+/* More do not fit into an answer. */
+#define TOKENS_TOLD_MAX 2048
+
+static void
+put_token(struct json_writer *w, const struct named_token *t)
+{
+	json_begin(w, '{');
+	json_key_cstring(w, "name", t->name);
+	json_key_cstring(w, "identity", t->identity);
+	put_known(
+	    w, "createdMs", t->created_s > 0, (uint64_t)t->created_s * 1000);
+	put_known(
+	    w, "expiresMs", t->expires_s > 0, (uint64_t)t->expires_s * 1000);
+	json_key_bool(
+	    w, "expired", t->expires_s > 0 && time(NULL) >= t->expires_s);
+	json_end(w, '}');
+}
+
+static int
+answer_tokens(struct ctl_request *r, struct json_writer *w)
+{
+	const struct conf *c = r->broker->conf;
+
+	json_key_begin(w, "tokens", '[');
+	for (size_t i = 0; i < c->nnamed && i < TOKENS_TOLD_MAX; i++)
+		put_token(w, c->named[i]);
+	json_end(w, ']');
+	json_key_bool(w, "tokensCut", c->nnamed > TOKENS_TOLD_MAX);
+	return 0;
+}
+
+/* The file is written already, and a reload takes it. */
+static int
+answer_token_new(struct ctl_request *r, struct json_writer *w)
+{
+	const struct conf *c = r->broker->conf;
+
+	if (conf_find_identity(c, r->identity) == NULL)
+		return ctl_refuse(r, "noSuchIdentity",
+		    "there is no [identity %s]", r->identity);
+	if (conf_find_token(c, r->token) != NULL)
+		return ctl_refuse(r, "tokenExists",
+		    "there is a [token %s] already", r->token);
+	return answer_reload(r, w);
+}
+
+static void
+end_sessions_of(struct ctl_request *r, const char *token)
+{
+	struct session *s;
+
+	TABLE_FOREACH (s, &r->broker->sessions->by_id, by_id) {
+		const char *name = session_token_name(s);
+
+		if (name != NULL && strcmp(name, token) == 0 && !is_ending(s))
+			end_session(r, s, "its token was revoked");
+	}
+}
+
+/* The file is removed already. Until the reload nobody comes in by it, so that
+ * no session begins after those that are ended. */
+static int
+answer_token_revoke(struct ctl_request *r, struct json_writer *w)
+{
+	struct named_token *t = conf_find_token(r->broker->conf, r->token);
+
+	if (t != NULL) {
+		t->revoked = true;
+		log_info("[token %s]: revoked by uid %u", r->token,
+		    (unsigned)r->client->who.uid);
+	}
+	if (r->end)
+		end_sessions_of(r, r->token);
+	return answer_reload(r, w);
+}
+
 void
 ctl_write_reloaded(struct buf *b, int code, const char *told)
 {
@@ -581,12 +710,24 @@ ctl_write_reloaded(struct buf *b, int code, const char *told)
 /* --- the table ------------------------------------------------------------ */
 
 const struct ctl_command ctl_commands[] = {
-	{ "list", false, false, answer_list },
-	{ "show", true, false, answer_show },
-	{ "kill", true, true, answer_kill },
-	{ "drain", false, false, answer_drain },
-	{ "undrain", false, false, answer_undrain },
-	{ "status", false, false, answer_status },
-	{ "reload", false, false, answer_reload },
-	{ NULL, false, false, NULL },
+	{ .name = "list", .answer = answer_list },
+	{ .name = "show", .session = true, .answer = answer_show },
+	{ .name = "kill",
+	    .session = true,
+	    .reason = true,
+	    .answer = answer_kill },
+	{ .name = "drain", .answer = answer_drain },
+	{ .name = "undrain", .answer = answer_undrain },
+	{ .name = "status", .answer = answer_status },
+	{ .name = "reload", .answer = answer_reload },
+	{ .name = "tokens", .answer = answer_tokens },
+	{ .name = "token-new",
+	    .token = true,
+	    .identity = true,
+	    .answer = answer_token_new },
+	{ .name = "token-revoke",
+	    .token = true,
+	    .end = true,
+	    .answer = answer_token_revoke },
+	{ .name = NULL },
 };

@@ -23,6 +23,7 @@ struct broker;
 #define CTL_CLIENTS_MAX	 8     /* at once */
 #define CTL_REQUEST_MAX	 4096  /* bytes, with its line end */
 #define CTL_REASON_MAX	 200   /* bytes */
+#define CTL_NAME_CHARS	 48    /* of a section of execd.conf */
 #define CTL_ID_CHARS_MIN 4     /* the fewest characters that name a session */
 #define CTL_REQUEST_MS	 5000  /* for the whole request */
 #define CTL_ANSWER_MS	 5000  /* for the next piece of the answer */
@@ -130,6 +131,9 @@ struct ctl_request {
 	const char *command;
 	char session[CONTROL_SESSION_ID_MAX]; /* as the request has it, or "" */
 	char reason[CTL_REASON_MAX + 1];      /* as the request has it, or "" */
+	char token[CTL_NAME_CHARS + 1];	      /* likewise */
+	char identity[CTL_NAME_CHARS + 1];    /* likewise */
+	bool end;			      /* of `token-revoke' */
 	/* of a failure: a code for programs, and a sentence for people */
 	const char *code;
 	char message[8192];
@@ -137,7 +141,9 @@ struct ctl_request {
 
 struct ctl_command {
 	const char *name;
-	bool session, reason; /* the request must have it, or must not */
+	/* What the request must have, or must not. */
+	bool session, reason, token, identity;
+	bool end; /* the request may say so */
 	/* Writes the members of the result. Returns 0, or what ctl_refuse()
 	 * returns. */
 	int (*answer)(struct ctl_request *r, struct json_writer *w);

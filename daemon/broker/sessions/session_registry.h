@@ -285,6 +285,13 @@ bool session_token_may_resume(const struct broker *m, const struct session *s,
 bool session_token_has_any(const struct broker *m,
     const struct identity *identity, const struct control_token *t);
 void session_token_set(struct session *s, struct control_token *new);
+/* How a session remembers a [token NAME]: its subject is the name. The times
+ * are in seconds since 1970. 0: it never expires. */
+struct control_token session_token_of(
+    const char *name, int64_t expires_s, int64_t now_s);
+bool session_token_is_named(const struct control_token *t);
+/* The name of the [token] of the client that attached last, or NULL. */
+const char *session_token_name(const struct session *s);
 struct control_token *session_token_copy(const struct control_token *t);
 bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
 

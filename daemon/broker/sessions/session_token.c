@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The signed tokens of clients that have sessions. A token that has expired may
- * resume the session that it had (doc/protocol.md section 1.5). What is needed
- * for this outlives the broker in the runner. A runner that was taken over can
- * say that its session had another token. It lets nobody into another session
- * by that: root's execd says of which identity its own is.
+ * The signed and the named tokens of clients that have sessions. A token that
+ * has expired may resume the session that it had (doc/protocol.md section 1.5).
+ * What is needed for this outlives the broker in the runner. A runner that was
+ * taken over can say that its session had another token. It lets nobody into
+ * another session by that: root's execd says of which identity its own is.
  */
 #include "base.h"
 #include "session_registry.h"
@@ -18,6 +18,38 @@
 
 /* The first version of runners that are told of tokens. */
 #define VERSION_WITH_TOKENS 4
+
+/* In place of the digest of an issuer: no text has this one. */
+#define NO_ISSUER 0xff
+
+struct control_token
+session_token_of(const char *name, int64_t expires_s, int64_t now_s)
+{
+	struct control_token t = { .there = true,
+		.until_s = (uint64_t)(expires_s > 0 ? expires_s : INT64_MAX),
+		.since_s = (uint64_t)now_s };
+
+	memset(t.issuer, NO_ISSUER, sizeof(t.issuer));
+	snprintf(t.subject, sizeof(t.subject), "%s", name);
+	return t;
+}
+
+bool
+session_token_is_named(const struct control_token *t)
+{
+	for (size_t i = 0; i < sizeof(t->issuer); i++)
+		if (t->issuer[i] != NO_ISSUER)
+			return false;
+	return t->there;
+}
+
+const char *
+session_token_name(const struct session *s)
+{
+	return s->bearer != NULL && session_token_is_named(s->bearer)
+		   ? s->bearer->subject
+		   : NULL;
+}
 
 static bool
 has_same_owner(const struct control_token *a, const struct control_token *b)

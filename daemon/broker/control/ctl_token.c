@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * `execd ctl token': makes, lists and revokes the tokens of the directory
+ * `tokens' beside the configuration file. The files are the caller's to write:
+ * whoever may not is told so by the file system. The broker is asked whether
+ * the identity exists, records who did it, and reads the files anew.
+ */
+#include "ctl_client.h"
+
+#include <openssl/evp.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base.h"
+#include "conf.h"
+#include "exit_code.h"
+
+#define TOKEN_BYTES 32
+#define TEXT_MAX    64 /* of such a token in base64, or a digest in digits */
+
+static int
+tell(const char *what, int err)
+{
+	fprintf(stderr, "execd ctl: %s: %s\n", what, strerror(-err));
+	return err == -EACCES || err == -EPERM ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+/* --- what execd says ------------------------------------------------------ */
+
+/* Returns -1 and the directory, or an exit code after printing the error. */
+static int
+find_directory(const struct ctl_options *o, char **directory)
+{
+	struct ctl_options status = { .socket = o->socket,
+		.command = "status" };
+	_cleanup_free_ char *path = NULL;
+	const struct json_value *v;
+	struct ctl_answer a;
+	int code = ctl_ask(&status, &a);
+
+	if (code >= 0)
+		return code;
+	v = a.result ? json_get(a.result, "configuration") : NULL;
+	if (v != NULL && v->type == JSON_STRING)
+		path = xasprintf("%.*s", (int)v->text.len, v->text.ptr);
+	ctl_answer_clear(&a);
+	if (path != NULL && path[0] == '/')
+		*directory = conf_token_directory(path);
+	else
+		fprintf(stderr,
+		    "execd ctl: tokens have a place beside the configuration "
+		    "file, and this execd has %s\n",
+		    path == NULL ? "none" : "a relative path of it");
+	return *directory != NULL ? -1 : EXIT_FAILED;
+}
+
+/* Returns whether the token counts now. */
+static bool
+is_in_force(const struct ctl_options *o, const char *name)
+{
+	struct ctl_options list = { .socket = o->socket, .command = "tokens" };
+	const struct json_value *all, *t = NULL;
+	struct ctl_answer a;
+
+	if (ctl_ask(&list, &a) >= 0)
+		return false;
+	all = a.result ? json_get(a.result, "tokens") : NULL;
+	for (t = all ? all->first : NULL; t != NULL; t = t->next)
+		if (json_is(json_get(t, "name"), name))
+			break;
+	ctl_answer_clear(&a);
+	return t != NULL;
+}
+
+/* Has the files read anew. Returns -1, or an exit code after printing the
+ * error. What the log says of other things is not repeated. */
+static int
+read_anew(const struct ctl_options *o, const char *command,
+    const char *identity, struct ctl_answer *a)
+{
+	struct ctl_options request = { .socket = o->socket,
+		.command = command,
+		.token = o->words[1],
+		.identity = identity,
+		.end = o->end };
+	int code = ctl_ask(&request, a);
+
+	if (code < 0 && a->error != NULL) {
+		code = ctl_print_error(a->error);
+		ctl_answer_clear(a);
+	}
+	return code;
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+/* 0: never. Returns false after printing the error. */
+static bool
+parse_expiry(const char *text, time_t now, time_t *at)
+{
+	static const struct {
+		char unit;
+		unsigned seconds;
+	} units[] = { { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 },
+		{ 'w', 7 * 86400 } };
+	struct tm tm = { 0 };
+	unsigned long n;
+	char *end;
+
+	*at = 0;
+	if (text == NULL)
+		return true;
+	end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (end != NULL && *end == '\0') {
+		*at = timegm(&tm);
+		if (*at > now)
+			return true;
+	}
+	n = strtoul(text, &end, 10);
+	for (size_t i = 0; i < nitems(units); i++)
+		if (text[0] >= '1' && text[0] <= '9' && n <= 100000 &&
+		    end[0] == units[i].unit && end[1] == '\0') {
+			*at = now + (time_t)(n * units[i].seconds);
+			return true;
+		}
+	fprintf(stderr,
+	    "execd ctl: --expires %s: neither a time to come, as "
+	    "2027-01-31T12:00:00Z, nor a number with m, h, d or w, as 90d\n",
+	    text);
+	return false;
+}
+
+void
+ctl_show_time(char text[32], time_t at, const char *none)
+{
+	struct tm tm;
+
+	if (at == 0 || gmtime_r(&at, &tm) == NULL)
+		snprintf(text, 32, "%s", none);
+	else
+		strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* Makes a token of random bytes, for a header and a command line: base64 of
+ * RFC 4648 section 5 without its padding. */
+static void
+make_token(char token[TEXT_MAX], char digest[2 * 32 + 1])
+{
+	uint8_t bytes[TOKEN_BYTES], sum[32];
+	int n;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		log_fatal("getrandom: no random bytes");
+	n = EVP_EncodeBlock((uint8_t *)token, bytes, sizeof(bytes));
+	while (n > 0 && token[n - 1] == '=')
+		token[--n] = '\0';
+	for (char *p = token; *p != '\0'; p++)
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
+	EVP_Digest(token, (size_t)n, sum, NULL, EVP_sha256(), NULL);
+	for (size_t i = 0; i < sizeof(sum); i++)
+		snprintf(digest + 2 * i, 3, "%02x", sum[i]);
+}
+
+/* The file appears whole, and in nobody's place: of two who make the same name
+ * at the same moment, one is told that it exists. Readers pass over the name
+ * that it has before. Returns 0 or -errno. */
+static int
+write_file(const char *directory, const char *path, const char *text)
+{
+	_cleanup_free_ char *before =
+	    xasprintf("%s/.new.%d", directory, (int)getpid());
+	_cleanup_close_ int fd = -1;
+	int err;
+
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(before, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = write_whole(AT_FDCWD, before, text);
+	if (err == 0 && fsync(fd) < 0)
+		err = -errno;
+	if (err == 0 && link(before, path) < 0)
+		err = -errno;
+	unlink(before);
+	return err;
+}
+
+/* --- the commands --------------------------------------------------------- */
+
+static int
+print_token(const struct ctl_options *o, const char *token, const char *until)
+{
+	struct json_writer w;
+	struct buf b;
+
+	if (!o->json) {
+		fprintf(stderr,
+		    "%s, identity %s, expires: %s. It is shown only now:\n",
+		    o->words[1], o->identity, until);
+		puts(token);
+		return fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_FAILED;
+	}
+	buf_init(&b, SIZE_MAX);
+	json_writer_init(&w, &b);
+	json_begin(&w, '{');
+	json_key_begin(&w, "result", '{');
+	json_key_cstring(&w, "name", o->words[1]);
+	json_key_cstring(&w, "identity", o->identity);
+	json_key_cstring(&w, "expires", until);
+	json_key_cstring(&w, "token", token);
+	json_end(&w, '}');
+	json_end(&w, '}');
+	buf_puts(&b, "\n");
+	fwrite(b.data, 1, b.len, stdout);
+	buf_clear(&b);
+	return fflush(stdout) == 0 ? EXIT_STOPPED : EXIT_FAILED;
+}
+
+/* Whoever does not hear the token has none: then its file goes again. */
+static int
+make_one(const struct ctl_options *o, const char *directory, time_t at)
+{
+	const char *name = o->words[1];
+	_cleanup_free_ char *path = xasprintf("%s/%s", directory, name);
+	_cleanup_free_ char *text = NULL;
+	char token[TEXT_MAX], digest[TEXT_MAX + 1], until[32], now[32];
+	struct ctl_answer a;
+	int code, err;
+
+	make_token(token, digest);
+	ctl_show_time(until, at, "never");
+	ctl_show_time(now, time(NULL), "");
+	text = xasprintf("[token %s]\nidentity = %s\nsha256 = %s\n"
+			 "created = %s\n%s%s%s",
+	    name, o->identity, digest, now, at ? "expires = " : "",
+	    at ? until : "", at ? "\n" : "");
+	err = write_file(directory, path, text);
+	if (err < 0)
+		return tell(path, err);
+	code = read_anew(o, "token-new", o->identity, &a);
+	if (code < 0 && !is_in_force(o, name)) {
+		ctl_print_log(a.result);
+		code = EXIT_CONFIG;
+	}
+	if (code < 0)
+		ctl_answer_clear(&a);
+	if (code >= 0) {
+		unlink(path);
+		return code;
+	}
+	return print_token(o, token, until);
+}
+
+static int
+token_new(const struct ctl_options *o)
+{
+	_cleanup_free_ char *directory = NULL;
+	time_t at;
+	int code;
+
+	if (o->identity == NULL)
+		return ctl_usage_error("token new needs --identity", "");
+	if (!parse_expiry(o->expires, time(NULL), &at))
+		return EXIT_USAGE;
+	code = find_directory(o, &directory);
+	return code >= 0 ? code : make_one(o, directory, at);
+}
+
+static int
+token_revoke(const struct ctl_options *o)
+{
+	_cleanup_free_ char *directory = NULL, *path = NULL;
+	struct ctl_answer a;
+	int code = find_directory(o, &directory);
+
+	if (code >= 0)
+		return code;
+	path = xasprintf("%s/%s", directory, o->words[1]);
+	if (unlink(path) < 0)
+		return tell(path, -errno);
+	code = read_anew(o, "token-revoke", NULL, &a);
+	if (code >= 0)
+		return code;
+	ctl_answer_clear(&a);
+	return EXIT_STOPPED;
+}
+
+static int
+token_list(const struct ctl_options *o)
+{
+	struct ctl_options list = *o;
+
+	list.command = "tokens";
+	return ctl_ask_and_print(&list);
+}
+
+int
+ctl_token(const struct ctl_options *o)
+{
+	const char *what = o->words[0], *name = o->words[1];
+
+	if (what != NULL && strcmp(what, "list") == 0 && name == NULL)
+		return token_list(o);
+	if (what == NULL ||
+	    (strcmp(what, "new") != 0 && strcmp(what, "revoke") != 0))
+		return ctl_usage_error("token: say new, list or revoke", "");
+	if (name == NULL || !conf_is_name(name) || name[0] == '.' ||
+	    strlen(name) + strlen("token ") > CTL_NAME_CHARS)
+		return ctl_usage_error(
+		    "token: a name of letters, digits, dots, underscores and "
+		    "hyphens is needed: ",
+		    name != NULL ? name : "");
+	return strcmp(what, "new") == 0 ? token_new(o) : token_revoke(o);
+}
