@@ -416,6 +416,33 @@ def test_half_of_the_inotify_watches_are_left(session, place):
     assert int(Shell(session, managed(READ_ALL), place)("cat /proc/sys/user/max_inotify_watches")) == most // 2
 
 
+TAKE_TERMINALS = """
+import os, sys
+taken = 0
+try:
+    while taken < 4096:
+        os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+        taken += 1
+except OSError:
+    pass
+print(taken, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_command_leaves_terminals_for_others(session, place):
+    """The host has 4096 for all its users."""
+    shell = Shell(session, managed(READ_ALL), place)
+    id = shell.start(f"exec /usr/bin/python3 -c '{TAKE_TERMINALS}'", pipeStdin=True)
+    session.wait(lambda: b"\n" in session.output(id), what="an end of terminals")
+    try:
+        assert session.output(id) == b"256\n"
+        m = session.start("with a terminal", ["/bin/echo", "fine"], tty=True, cwd=uri(place), sandbox=managed(READ_ALL))
+        assert "result" in m and session.finished("with a terminal").pty == "fine\r\n", m
+    finally:
+        session.request("process/terminate", {"processId": id})
+
+
 TRACE_OTHERS = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)

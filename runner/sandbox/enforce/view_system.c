@@ -50,11 +50,13 @@ add_links(struct view *v, int dev)
 	return 0;
 }
 
+/* The host has 4096 terminals for all (kernel.pty.max), and one command could
+ * take them. */
 static int
 mount_terminals(const char *where)
 {
 	if (mount("devpts", where, "devpts", MS_NOSUID | MS_NOEXEC,
-		"newinstance,ptmxmode=0666,mode=0620") < 0)
+		"newinstance,ptmxmode=0666,mode=0620,max=256") < 0)
 		return -errno;
 	return 0;
 }
