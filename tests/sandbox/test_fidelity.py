@@ -102,7 +102,7 @@ ROWS = {
     "venv-pip": ("python3", HOME + "/usr/bin/python3 -m venv v && v/bin/pip --version", "pip "),
     "npm": ("npm", NPM + "npm install --silent --offline --no-audit ../dep/dep-1.0.0.tgz && npm run -s t && ls $HOME/.npm", "42"),
     "gpg": ("gpg", HOME + "export GNUPGHOME=$HOME/g; mkdir -m 700 $GNUPGHOME; gpg -q --batch --passphrase '' --quick-gen-key t 2>&1 && "
-            "echo x | gpg -q --batch -s -a", "SIGNATURE"),
+            "echo x | gpg -q --batch -b -a", "SIGNATURE"),
     "tmux": ("tmux", HOME + "export TMUX_TMPDIR=$TMPDIR; tmux new -d -s t 'sleep 100' && tmux ls && tmux kill-server", "t:"),
     "server-python": ("python3", SERVER_PY, "200"),
     "server-node": ("node", SERVER_NODE, "200"),
