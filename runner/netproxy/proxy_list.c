@@ -80,7 +80,9 @@ has_port(const struct proxy_list *l, uint16_t port)
 	return false;
 }
 
-/* Those of every tunnel, and those that patterns name. */
+/* Those of every tunnel, and those that patterns name. If there is room, ssh,
+ * which knows no proxy: a host that is listed without a port may be reached on
+ * each, and no other port is missed by so many. */
 static void
 collect_ports(struct proxy_list *l)
 {
@@ -101,6 +103,8 @@ collect_ports(struct proxy_list *l)
 		}
 		l->ports[l->nports++] = r->port;
 	}
+	if (l->nports < NETPROXY_PORTS_MAX && !has_port(l, 22))
+		l->ports[l->nports++] = 22;
 }
 
 void

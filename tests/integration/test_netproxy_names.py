@@ -182,8 +182,8 @@ def test_two_ask_while_the_runner_is_asked(names):
     p = names(["aa.example"])
     first, second = p.send(question("a.example", number=1)), p.send(question("a.example", number=2))
     asked = p.event()
-    assert asked["ports"] == (80, 443)
-    p.named(asked, "127.66.1.1", [socket.create_server(("127.66.1.1", 0)) for _ in range(2)])
+    assert asked["ports"] == (22, 80, 443)
+    p.named(asked, "127.66.1.1", [socket.create_server(("127.66.1.1", 0)) for _ in asked["ports"]])
     for s, number in (first, 1), (second, 2):
         data = s.recv(600)
         assert struct.unpack_from(">H", data)[0] == number and read_answer(data) == (OK, "127.66.1.1")
@@ -199,7 +199,7 @@ def test_look_ups_that_wait_have_an_end(names):
         s.send(question("a.example", number=number))
     asked = p.event()
     assert p.ask("a.example", AAAA) == (OK, None)  # all before it were read
-    p.named(asked, "127.66.3.1", [socket.create_server(("127.66.3.1", 0)) for _ in range(2)])
+    p.named(asked, "127.66.3.1", [socket.create_server(("127.66.3.1", 0)) for _ in asked["ports"]])
     answered = [struct.unpack_from(">H", s.recv(600))[0] for _ in range(64)]
     s.send(question("a.example", number=1000))
     assert [*answered, struct.unpack_from(">H", s.recv(600))[0]] == [*range(64), 1000]
@@ -244,8 +244,8 @@ def test_a_connection_is_judged_as_a_tunnel_is(names, origin):
     """The client is asked, limits hold, and who may not connect sees a reset."""
     o = origin(answer=b"", hold=True)
     p = names([], asks=True, connections=1, local=True)
-    address, ports = p.look_up("localhost", [o.port, 0])
-    assert ports == (80, 443)
+    address, ports = p.look_up("localhost", [0, o.port, 0])
+    assert ports == (22, 80, 443)
     for allowed in False, True:
         s = connect(address, o.port)
         asked = p.event()
@@ -263,7 +263,7 @@ def test_a_connection_is_judged_as_a_tunnel_is(names, origin):
 def test_limited_mode_has_no_tunnels(names):
     p = names(["alocalhost"], limited=True)
     port = free_port()
-    address, _ = p.look_up("localhost", [port, 0])
+    address, _ = p.look_up("localhost", [0, port, 0])
     s = connect(address, port)
     assert p.event()["reason"] == "no tunnels" and is_reset(s)
 
@@ -291,7 +291,7 @@ def test_a_name_of_this_host_or_its_network_leads_nowhere(names, origin, tmp_pat
     p = names(["a*.example"], files={"/etc/hosts": hosts})
     for name in "rebind.example", "meta.example", "six.example":
         port = free_port()
-        address, _ = p.look_up(name, [port, 0])
+        address, _ = p.look_up(name, [0, port, 0])
         s = connect(address, port)
         assert p.event()["reason"] == "private" and is_reset(s)
     assert not o.seen
@@ -305,7 +305,7 @@ def test_a_closed_list_answers_no_more(names):
     p.open(3, [])
     p.http("GET http://a.example/ HTTP/1.1")  # the list before this one is closed now
     assert p.event()["list"] == 3
-    p.named(asked, "127.66.2.1", [socket.create_server(("127.66.2.1", 0)) for _ in range(2)])
+    p.named(asked, "127.66.2.1", [socket.create_server(("127.66.2.1", 0)) for _ in asked["ports"]])
     p.http("GET http://a.example/ HTTP/1.1")
     assert p.event()["list"] == 3
     for s in waiting, p.send(question("b.example")):

@@ -118,14 +118,14 @@ static const struct {
 	enum netproxy_reason reason; /* if there are none */
 } lists[] = {
 	{ "", "a.example", false, "", NETPROXY_NOT_LISTED },
-	{ "", "a.example", true, "80 443", 0 },
+	{ "", "a.example", true, "22 80 443", 0 },
 	{ "aa.example", "a.example", false, "80 443", 0 },
 	{ "aa.example", "b.example", false, "", NETPROXY_NOT_LISTED },
 	{ "a*.example", "b.a.example", false, "80 443", 0 },
 	{ "aa.example:5000", "a.example", false, "5000", 0 },
 	{ "aa.example:5000 ab.example", "b.example", false, "80 443", 0 },
 	{ "aa.example:5000 aa.example:80", "a.example", false, "5000 80", 0 },
-	{ "aa.example:*", "a.example", false, "80 443", 0 },
+	{ "aa.example:*", "a.example", false, "22 80 443", 0 },
 	{ "aa.example:* ab.example:22", "a.example", false, "22 80 443", 0 },
 	{ "aa.example da.example", "a.example", false, "", NETPROXY_DENIED },
 	/* the operator's list narrows, and adds nothing */
