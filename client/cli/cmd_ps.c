@@ -28,6 +28,7 @@ struct row {
 	bool told;     /* session/list has it; else it only exists */
 	int64_t age_ms; /* -1: unknown */
 	int64_t ends_in_ms;
+	int64_t exit_code; /* -1: unknown, or it runs */
 };
 
 /* A server that was asked. */
@@ -81,7 +82,7 @@ add_row(struct ps *ps, const char *session, size_t len)
 
 	row->session = xstrndup(session, len);
 	row->url = xstrdup(ps->url);
-	row->age_ms = row->ends_in_ms = -1;
+	row->age_ms = row->ends_in_ms = row->exit_code = -1;
 	while (*end != NULL)
 		end = &(*end)->next;
 	return *end = row;
@@ -119,7 +120,8 @@ cannot_ask(struct ps *ps, struct execctl *to, const char *url)
 	struct asked *a = server_of(ps, url);
 
 	if (!a->failed)
-		execctl_say("%s", execd_client_error(to->client));
+		execctl_say("%s; what it keeps is not listed",
+		    execd_client_error(to->client));
 	a->failed = true;
 	ps->code = EXIT_CTL_REFUSED;
 }
@@ -191,6 +193,44 @@ ask_about(struct ps *ps, struct execctl *to, const struct record *r)
 		cannot_ask(ps, to, r->url);
 	else
 		ps->code = EXIT_CTL_USAGE;
+}
+
+/* How a command ended that nobody follows. Nothing is read: the number is past
+ * all output. A server that cannot be watched is not asked. */
+static void
+ask_how_it_ended(struct row *row, const struct record *r, struct execctl *to)
+{
+	struct json_text params;
+	struct reply reply;
+
+	if (record_choose_server(to, r) != 0 ||
+	    execctl_open(to, r->session, true) != 0)
+		return;
+	object_begin(&params);
+	json_key_cstring(&params.w, "processId", r->process);
+	json_key_u64(&params.w, "afterSeq", INT64_MAX);
+	call(to, "process/read", &params, EXECD_REPEAT, &reply);
+	if (reply.code == 0 &&
+	    execd_json_bool(json_get(reply.result, "exited"), false))
+		row->exit_code =
+		    execd_json_number(json_get(reply.result, "exitCode"), -1);
+	reply_clear(&reply);
+}
+
+static void
+look_for_end(void *arg, const struct record *r)
+{
+	struct ps *ps = arg;
+	struct row *row = find_row(ps, r->session);
+	struct execctl to;
+
+	if (row == NULL || row->attached || !row->told)
+		return;
+	execctl_init(&to, ps->ctl->parsed);
+	to.quiet = true;
+	to.environment.connect_timeout_ms = CONNECT_MS;
+	ask_how_it_ended(row, r, &to);
+	execctl_clear(&to);
 }
 
 /* Tells whether the command line wants to hear of this server. */
@@ -285,7 +325,8 @@ static bool
 has_ended(const struct row *row, const struct record *r)
 {
 	return r != NULL &&
-	       (r->ended || (r->kept && row->told && row->kept && !row->waits));
+	       (r->ended || row->exit_code >= 0 ||
+		   (r->kept && row->told && row->kept && !row->waits));
 }
 
 static void
@@ -311,6 +352,11 @@ print_json(const struct row *row, const struct record *r)
 		json_i64(&t.w, r->pid);
 	else
 		json_null(&t.w);
+	json_key(&t.w, "exitCode");
+	if (row->exit_code >= 0)
+		json_i64(&t.w, row->exit_code);
+	else
+		json_null(&t.w);
 	if (row->peer != NULL)
 		json_key_cstring(&t.w, "peer", row->peer);
 	json_key(&t.w, "endsInMs");
@@ -334,6 +380,9 @@ print_row(struct ps *ps, const struct row *row, const struct record *r)
 		snprintf(state, sizeof(state), "pid %" PRId64, r->pid);
 	else if (row->attached)
 		snprintf(state, sizeof(state), "elsewhere");
+	else if (row->exit_code >= 0)
+		snprintf(
+		    state, sizeof(state), "ended: %" PRId64, row->exit_code);
 	else if (has_ended(row, r))
 		snprintf(state, sizeof(state), "ended");
 	printf("%-12.12s  ", row->session);
@@ -406,6 +455,8 @@ cmd_ps(struct execctl *ctl)
 
 	if (err == 0)
 		ask_chosen(&ps);
+	if (err == 0)
+		err = record_each(look_for_end, &ps);
 	if (err == 0)
 		print_rows(&ps);
 	clear(&ps);

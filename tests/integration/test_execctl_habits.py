@@ -9,8 +9,9 @@ import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user
+from conftest import EXECD, ROOT, as_user, poll
 from execctl import EXECCTL, Execctl, Proxy, make_authority, server_context
+from test_execctl_kept import rows
 from test_execctl_tty import start_shell, terminal, tmux  # noqa: F401
 
 
@@ -289,3 +290,16 @@ def test_the_first_example(directory, user, page):
     r = subprocess.run(as_user(user, ["env", f"HOME={home}", "sh", "-ec", f"{end}{script}{EXECCTL} run echo hi"]), capture_output=True, text=True,
                        timeout=60, env={"PATH": "/usr/bin:/bin"})
     assert r.returncode == 0 and r.stdout.endswith("hi\n"), r
+
+
+def test_ps_says_how_it_ended(ctl):
+    """As docker ps -a does: also what was killed, and whose execctl was, before anybody waited for it."""
+    p = ctl.popen("run", "sh", "-c", "echo ready; exec sleep 1000")
+    assert p.stdout.readline() == b"ready\n"
+    p.kill()
+    p.wait()
+    session = poll(lambda: next((r for r in rows(ctl).values() if r["state"] == "left"), None), what="the session")["session"]
+    ctl.ok("kill", "-9", session)
+    row = poll(lambda: next((r for r in rows(ctl).values() if r["state"] == "ended"), None), what="the end")
+    assert row["session"] == session and row["exitCode"] == 137
+    assert re.search(rf"^{session[:12]}  \S+ +ended: 137 ", ctl.ok("ps").decode(), re.M)

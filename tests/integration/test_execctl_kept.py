@@ -73,6 +73,7 @@ def test_what_has_ended_is_listed_until_somebody_was_told(kept, directory):
     assert rows(ctl)[session]["state"] == "left"
     (directory / "go").touch()
     row = poll(lambda: (r := rows(ctl)[session])["state"] == "ended" and r, what="end of the command")
+    assert row["exitCode"] == 7 and re.search(rf"^{session[:12]}  \S+ +ended: 7 ", ctl.ok("ps").decode(), re.M), row
     assert 500000 < row["endsInMs"] <= 600000
     assert ctl("attach", session).code == 7
     assert session not in rows(ctl)

@@ -107,7 +107,8 @@ leave(struct run *r)
 	screen_restore(&r->screen, text);
 	terminal_print(text);
 	terminal_restore();
-	execctl_say("left with ~. while the command runs; session %s",
+	execctl_say("left with ~. while the command runs; "
+		    "`execctl attach %s' goes on with it",
 	    execd_client_session(r->ctl->client));
 	run_leave(r, EXIT_CTL_UNKNOWN);
 }
