@@ -23,7 +23,6 @@
 #include "helper.h"
 #include "loop.h"
 #include "methods.h"
-#include "pattern_scan.h"
 #include "process_tree.h"
 #include "queue.h"
 #include "redact.h"
@@ -239,7 +238,8 @@ take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	}
 	/* Both have copies of what was. */
 	helper_stop_http(&session);
-	pattern_scan_restart(&session);
+	starting_decide_again(&session);
+	file_router_decide_again(&session);
 	return 0;
 }
 

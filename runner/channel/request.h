@@ -19,11 +19,11 @@ struct start;
 /* What a request that is not answered yet waits for. */
 enum request_waits {
 	WAITS_FOR_NOTHING,
-	WAITS_FOR_FILES,    /* the answers of earlier ones that change files */
-	WAITS_FOR_PATHS,    /* until somebody else has opened .slow */
-	WAITS_FOR_PATTERNS, /* until somebody has looked what they match */
-	WAITS_FOR_STATE,    /* that .capture takes of a login shell */
-	WAITS_FOR_EXEC,	    /* of a process that is STARTING */
+	WAITS_FOR_FILES, /* the answers of earlier ones that change files */
+	WAITS_FOR_BUILD, /* until somebody else has opened .slow, and
+			    decided about its policy (build.h) */
+	WAITS_FOR_STATE, /* that .capture takes of a login shell */
+	WAITS_FOR_EXEC,	 /* of a process that is STARTING */
 };
 
 /* Returned by a handler that answers later; it took the id. */
@@ -36,8 +36,9 @@ struct request {
 	struct rpc_id id;      /* owned by the dispatcher; rpc_id_take() */
 	struct spool *spool;   /* owned by the dispatcher too; NULL: none */
 	enum request_waits waits;
-	char **slow; /* owned by the dispatcher too; NULL: none */
-	bool opened; /* they were */
+	char **slow;	 /* owned by the dispatcher too; NULL: none */
+	bool opened;	 /* they were */
+	unsigned builds; /* how often it waited for that */
 	const struct snapshot *capture;
 	/* Its number among those of the session that change files; of a start,
 	 * that of the last one before it. 0: none. */

@@ -4,7 +4,6 @@
 #include "audit.h"
 #include "base.h"
 #include "helper.h"
-#include "pattern_scan.h"
 #include "rpc_method.h"
 #include "session.h"
 
@@ -14,6 +13,7 @@ struct held_request {
 	struct rpc_id id;
 	struct spool *spool; /* NULL: none */
 	uint64_t change;
+	unsigned builds;
 	size_t len;
 	char text[];
 };
@@ -25,7 +25,6 @@ file_router_init(struct file_router *f)
 	STAILQ_INIT(&f->held);
 	f->outstanding = 0;
 	f->exclusive = false;
-	f->scanning = false;
 }
 
 /* --- handles ------------------------------------------------------------ */
@@ -242,11 +241,20 @@ find_sandbox(struct request *r, const struct rpc_method *method,
 		err = sandboxes_find(sb, &wanted, sandbox, error);
 	}
 	if (err == -EINPROGRESS)
-		r->waits = WAITS_FOR_PATTERNS;
+		r->waits = WAITS_FOR_BUILD;
 	else if (err < 0)
 		reply_error(
 		    r->channel, &r->id, RPC_INVALID_PARAMS, "%s", error);
 	return err == 0;
+}
+
+void
+file_router_decide(
+    struct request *r, const struct rpc_method *method, struct rpc_message *m)
+{
+	struct sandbox *none;
+
+	find_sandbox(r, method, m, &none);
 }
 
 static int
@@ -357,6 +365,7 @@ hold(struct request *r, const struct rpc_method *method, const char *text,
 	h->id = r->id;
 	h->spool = r->spool;
 	h->change = r->change;
+	h->builds = 0;
 	r->id = (struct rpc_id){ 0 };
 	r->spool = NULL;
 	h->len = len;
@@ -400,18 +409,17 @@ has_turn(struct session *s, bool exclusive)
 {
 	const struct file_router *f = s->files;
 
-	return !f->scanning &&
+	return !build_is_under_way(&f->build) &&
 	       (f->outstanding == 0 || (!exclusive && !f->exclusive));
 }
 
-/* Scans the patterns of the first held request; the others wait. */
-static void
-scan_first(struct session *s)
-{
-	struct held_request *h = STAILQ_FIRST(&s->files->held);
+static const struct build_user build_user;
 
-	s->files->scanning = true;
-	pattern_scan_ask(s, SCAN_FOR_FILES, h->text, h->len);
+/* Decides about the first held request elsewhere; the others wait. */
+static void
+build_first(struct session *s)
+{
+	build_begin(&s->files->build, &build_user, &s->sandbox, NULL);
 }
 
 int
@@ -427,26 +435,50 @@ file_router_take(struct request *r, const struct rpc_method *method,
 		return RPC_PENDING;
 	}
 	forward(r, method, m, text, len);
-	if (r->waits == WAITS_FOR_PATTERNS) {
+	if (r->waits == WAITS_FOR_BUILD) {
 		r->waits = WAITS_FOR_NOTHING;
 		hold(r, method, text, len);
-		scan_first(s);
+		build_first(s);
 	}
 	return RPC_PENDING;
 }
 
-/* Puts a request back at the front, where it waits for its patterns. */
-static void
+/* Puts a request back at the front. Returns false if it was so too often. */
+static bool
 put_back(struct request *r, struct held_request *h)
 {
 	struct file_router *f = r->session->files;
 
+	if (++h->builds == BUILD_TRIES) {
+		refuse(r, "a view that changes");
+		return false;
+	}
 	h->id = r->id;
 	h->spool = r->spool;
 	STAILQ_INSERT_HEAD(&f->held, h, link);
 	r->session->held_bytes += h->len;
 	r->session->client.waiting++;
-	scan_first(r->session);
+	build_first(r->session);
+	return true;
+}
+
+static struct request
+request_of(struct session *s, const struct held_request *h)
+{
+	return (struct request){ .channel = &s->client.channel,
+		.session = s,
+		.client = &s->client,
+		.id = h->id,
+		.spool = h->spool,
+		.change = h->change };
+}
+
+/* It was decoded before, so the copy must decode too. */
+static void
+parse_held(struct rpc_message *m, const struct held_request *h)
+{
+	if (rpc_parse(m, h->text, h->len) < 0)
+		log_fatal("a held request does not decode any more");
 }
 
 /* Returns false if the first held request must still wait. */
@@ -455,31 +487,20 @@ release_first(struct session *s)
 {
 	struct file_router *f = s->files;
 	struct held_request *h = STAILQ_FIRST(&f->held);
-	struct request r = { .channel = &s->client.channel,
-		.session = s,
-		.client = &s->client };
+	struct request r = request_of(s, h);
 	struct rpc_message m;
 	bool turn;
 
-	/* It was decoded before, so the copy must decode too. */
-	if (rpc_parse(&m, h->text, h->len) < 0)
-		log_fatal("a held request does not decode any more");
+	parse_held(&m, h);
 	turn = has_turn(s, is_exclusive(s, h->method, &m));
 	if (turn) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
 		s->held_bytes -= h->len;
 		s->client.waiting--;
-		r.id = h->id;
-		r.spool = h->spool;
-		r.change = h->change;
 		forward(&r, h->method, &m, h->text, h->len);
 	}
 	rpc_message_clear(&m);
-	if (r.waits == WAITS_FOR_PATTERNS) {
-		put_back(&r, h);
-		return false;
-	}
-	if (!turn)
+	if (!turn || (r.waits == WAITS_FOR_BUILD && put_back(&r, h)))
 		return false;
 	rpc_id_clear(&r.id);
 	spool_free(r.spool);
@@ -487,18 +508,38 @@ release_first(struct session *s)
 	return true;
 }
 
-void
-file_router_scanned(struct session *s, const struct resolve_matches *found)
+static void
+decide_first(struct build *b)
 {
-	if (!s->files->scanning)
-		return;
-	s->files->scanning = false;
-	if (STAILQ_EMPTY(&s->files->held))
-		return;
-	s->sandbox.known = found;
+	struct session *s = TABLE_OBJECT(b, struct file_router, build)->session;
+	const struct held_request *h = STAILQ_FIRST(&s->files->held);
+	struct request r = request_of(s, h);
+	struct rpc_message m;
+
+	parse_held(&m, h);
+	file_router_decide(&r, h->method, &m);
+}
+
+static void
+decided_first(struct build *b, struct sandbox_verdict *v)
+{
+	struct session *s = TABLE_OBJECT(b, struct file_router, build)->session;
+
+	s->sandbox.made = v;
 	release_first(s);
-	s->sandbox.known = NULL;
+	s->sandbox.made = NULL;
 	file_router_resume(s);
+}
+
+static const struct build_user build_user = { decide_first, decided_first };
+
+void
+file_router_decide_again(struct session *s)
+{
+	if (!build_is_under_way(&s->files->build))
+		return;
+	build_stop(&s->files->build);
+	build_first(s);
 }
 
 void
@@ -532,6 +573,7 @@ file_router_clear(struct session *s)
 	struct file_router *f = s->files;
 	struct held_request *h;
 
+	build_stop(&f->build);
 	while ((h = STAILQ_FIRST(&f->held)) != NULL) {
 		STAILQ_REMOVE_HEAD(&f->held, link);
 		s->held_bytes -= h->len;

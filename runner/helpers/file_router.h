@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base.h"
+#include "build.h"
 #include "queue.h"
-#include "sandboxes.h"
 
 #define FILE_HANDLES_MAX   128 /* doc/protocol.md section 14 */
 #define ROUTED_HANDLES_MAX (2 * FILE_HANDLES_MAX)
@@ -19,7 +19,6 @@
 struct fs_params;
 struct helper;
 struct request;
-struct resolve_matches;
 struct rpc_message;
 struct rpc_method;
 struct session;
@@ -47,12 +46,13 @@ struct routed_handle {
 struct held_request;
 
 struct file_router {
+	struct session *session;
 	struct routed_handle *handles; /* owned; NULL before the first */
 	size_t nhandles;
 	STAILQ_HEAD(, held_request) held; /* waiting, in order */
 	unsigned outstanding;		  /* forwarded but not answered */
 	bool exclusive;			  /* the outstanding one has a policy */
-	bool scanning; /* the first held one waits for its scan */
+	struct build build;		  /* for the first held one */
 	uint64_t
 	    changes; /* the number of the last request that changes files */
 };
@@ -79,12 +79,12 @@ void file_router_answered(struct session *s, struct helper *by,
 struct sandbox_request file_router_wants(
     const struct rpc_method *method, const struct fs_params *p);
 
-/*
- * If the first held request waits for its scan, continues it with what was
- * found (NULL: it asks again).
- */
-void file_router_scanned(
-    struct session *s, const struct resolve_matches *found);
+/* In a build (build.h): decides about the policy of the request. */
+void file_router_decide(
+    struct request *r, const struct rpc_method *method, struct rpc_message *m);
+
+/* Other limits are in force: what is decided now, is decided anew. */
+void file_router_decide_again(struct session *s);
 
 /* Continues the held requests whose turn has come. */
 void file_router_resume(struct session *s);

@@ -478,14 +478,6 @@ wants(const struct process_start_params *p, char **envp)
 	};
 }
 
-struct sandbox_request
-method_process_wants(
-    struct session *s, const struct process_start_params *p, char ***envp)
-{
-	*envp = build_environment(s, p, NULL);
-	return wants(p, *envp);
-}
-
 /*
  * Tells whether sandboxes_find() has nothing to do for a request: it asks for
  * no sandbox and the operator demands none, the log mentions every limit that
@@ -568,7 +560,7 @@ start_in_sandbox(struct request *r, const struct launch *l,
 		int err = sandboxes_find(&s->sandbox, wanted, &sandbox, error);
 
 		if (err == -EINPROGRESS) {
-			r->waits = WAITS_FOR_PATTERNS;
+			r->waits = WAITS_FOR_BUILD;
 			return NULL;
 		}
 		if (err < 0) {
@@ -611,7 +603,9 @@ static struct session_process *
 launch(struct request *r, const struct launch *l,
     const struct sandbox_request *wanted)
 {
-	return needs_no_sandbox(&r->session->sandbox, wanted)
+	const struct sandboxes *sb = &r->session->sandbox;
+
+	return sb->tell == NULL && needs_no_sandbox(sb, wanted)
 		   ? start(r, l, l->envp, NULL, 0, false)
 		   : start_in_sandbox(r, l, wanted);
 }

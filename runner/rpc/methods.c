@@ -10,7 +10,6 @@
 #include "file_router.h"
 #include "helper.h"
 #include "netproxy.h"
-#include "pattern_scan.h"
 #include "sandboxes.h"
 #include "slow_paths.h"
 
@@ -155,7 +154,7 @@ methods_carry_out(struct request *r, const struct rpc_method *m,
 	else if (!has_slow_policy(r, m, msg))
 		file_router_take(r, m, msg, text, len);
 	if (r->slow != NULL)
-		r->waits = WAITS_FOR_PATHS;
+		r->waits = WAITS_FOR_BUILD;
 }
 
 static int
@@ -245,51 +244,7 @@ methods_dispatch(struct client *c, char *text, size_t len)
 		spool_free(r.spool);
 }
 
-static struct pattern_scan scan;
 static struct file_router files;
-
-/* --- patterns ----------------------------------------------------------- */
-
-static int
-wants(struct session *s, struct rpc_message *m, union method_params *p,
-    struct sandbox_request *wanted, char ***envp)
-{
-	const struct rpc_method *method = rpc_method_find(m->method);
-	char error[ARGS_ERROR_MAX];
-
-	if (method == NULL || params_decode(method->params, m, p, error) < 0)
-		return -EBADMSG;
-	if (method->helper == HELPER_FILES && method->method == NULL)
-		*wanted = file_router_wants(method, &p->fs);
-	else
-		*wanted = method_process_wants(s, &p->process_start, envp);
-	return 0;
-}
-
-static void
-answered(
-    struct session *s, enum scan_for who, const struct resolve_matches *found)
-{
-	if (who == SCAN_FOR_START)
-		starting_scanned(s, found);
-	else if (who == SCAN_FOR_FILES)
-		file_router_scanned(s, found);
-}
-
-static void
-next(struct session *s, enum scan_for after)
-{
-	if (after == SCAN_FOR_START)
-		file_router_scanned(s, NULL);
-	else if (after == SCAN_FOR_FILES)
-		starting_scanned(s, NULL);
-}
-
-static const struct pattern_scan_user pattern_scan_user = {
-	.wants = wants,
-	.answered = answered,
-	.next = next,
-};
 
 /* --- the session -------------------------------------------------------- */
 
@@ -297,9 +252,8 @@ static void
 begin(struct session *s)
 {
 	s->files = &files;
-	s->scan = &scan;
+	files.session = s;
 	file_router_init(s->files);
-	pattern_scan_init(s, &pattern_scan_user);
 }
 
 static void
@@ -325,7 +279,6 @@ detached(struct session *s)
 {
 	helper_stop_all(s);
 	starting_clear();
-	pattern_scan_cancel(s);
 	watch_stop(s);
 	watches_stop(s);
 	netproxy_detached(s);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "build.h"
 #include "params.h"
 #include "request.h"
 #include "rpc_method.h"
@@ -59,13 +60,6 @@ bool start_take(
 const char *start_path(const struct start *st);
 
 /*
- * Returns what sandboxes_find() is asked for a start. *envp is the command's
- * environment, which the caller frees; NULL if it would contain a NUL byte.
- */
-struct sandbox_request method_process_wants(
-    struct session *s, const struct process_start_params *p, char ***envp);
-
-/*
  * Carries out a request, or goes on with one that has waited. It is answered or
  * taken over, or waits for r->waits. p is decoded if the row has a function.
  */
@@ -115,14 +109,13 @@ void watch_stop(struct session *s);
 struct ceiling;
 struct client;
 struct request;
-struct resolve_matches;
 struct rpc_message;
 struct rpc_method;
 struct sandbox_request;
 struct slow_mounts;
 
 /* How long other requests and file systems have to answer. */
-#define START_WAIT_SECONDS 10
+#define START_WAIT_SECONDS BUILD_WAIT_SECONDS
 
 /* If what the request names is not there before another request is answered,
  * takes the request over and returns true. */
@@ -144,8 +137,8 @@ void slow_start_add_policy(char ***paths, const struct slow_mounts *m,
 /* Goes on with the starts that wait for the state of a login shell. */
 void starting_captured(struct session *s, const struct snapshot *n);
 
-/* The scan for a start has ended; NULL: another one has, and it may ask. */
-void starting_scanned(struct session *s, const struct resolve_matches *found);
+/* Other limits are in force: what is decided now, is decided anew. */
+void starting_decide_again(struct session *s);
 
 /* Returns the number of the oldest request that changes files and is not
  * answered; UINT64_MAX: there is none. */

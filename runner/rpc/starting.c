@@ -5,26 +5,16 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include "file_router.h"
 #include "helper.h"
 #include "loop.h"
-#include "pattern_scan.h"
-#include "process_tree.h"
 #include "session.h"
 #include "slow_paths.h"
 
-/* Of a probe, where it tells how far it is. */
-#define PROGRESS_FD 3
-
-/* Scripts whose interpreter is a script, as in the kernel. */
-#define INTERPRETERS_MAX 5
-
-/* In place of the next path. */
-#define ALL_OPENED UINT32_MAX
+/* How many trees are searched at the same time. What waits for a file system
+ * does not count. */
+#define SEARCHES_MAX 4
 
 TAILQ_HEAD(held_list, held);
 
@@ -35,70 +25,17 @@ struct held {
 	struct request r;     /* owns its id, spool and start */
 	struct rpc_message m; /* points into text */
 	union method_params params;
-	struct slice object;	   /* the id of what it begins; or empty */
-	char **paths;		   /* owned; NULL: it waits for no path */
-	struct reaper_watch probe; /* that opens them */
-	int fd;			   /* from the probe */
-	uint32_t at;		   /* which path the probe opens */
-	struct event in_event, deadline;
+	struct slice object; /* the id of what it begins; or empty */
+	struct build build;
+	struct event deadline;
 	size_t len;
 	char text[];
 };
 static struct held_list all = TAILQ_HEAD_INITIALIZER(all);
 static unsigned count;
-static struct held *scanned; /* for whose patterns was asked */
 
-static int start_probe(struct held *h);
 static void deadline_cb(evutil_socket_t fd, short what, void *arg);
 static void refuse(struct held *h, int err, const char *why);
-
-/* --- the process -------------------------------------------------------- */
-
-/* Does with the path what the start will do. A failure does not matter here,
- * because the start fails in the same way. */
-static void
-open_path(const char *path)
-{
-	char interpreter[PATH_MAX];
-	struct stat st;
-
-	for (int i = 0; i < INTERPRETERS_MAX && stat(path, &st) == 0; i++) {
-		if (S_ISDIR(st.st_mode)) {
-			if (chdir(path) == 0)
-				close(open(".", O_PATH | O_CLOEXEC));
-			return;
-		}
-		if (!S_ISREG(st.st_mode) || access(path, X_OK) < 0 ||
-		    !slow_paths_interpreter(
-			path, interpreter, sizeof(interpreter)))
-			return;
-		path = interpreter;
-	}
-}
-
-static void
-tell(uint32_t at)
-{
-	if (write(PROGRESS_FD, &at, sizeof(at)) != sizeof(at))
-		_exit(1);
-}
-
-/* On a copy of the runner's memory, and with nothing else of it. */
-static void __attribute__((noreturn)) child(char *const *paths, int fd)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_NAME, "execd-paths");
-	reaper_reset_signals();
-	if (dup2(fd, PROGRESS_FD) < 0)
-		_exit(1);
-	close_from(PROGRESS_FD + 1);
-	for (uint32_t i = 0; paths[i] != NULL; i++) {
-		tell(i);
-		open_path(paths[i]);
-	}
-	tell(ALL_OPENED);
-	_exit(0);
-}
 
 /* --- what is opened for a sandbox --------------------------------------- */
 
@@ -147,21 +84,6 @@ slow_start_add_policy(char ***paths, const struct slow_mounts *m,
 
 /* --- what it waits for -------------------------------------------------- */
 
-/* The probe goes on without it: what waits in the kernel stays. */
-static void
-forget_probe(struct held *h)
-{
-	if (h->paths == NULL)
-		return;
-	event_del(&h->in_event);
-	close(h->fd);
-	if (h->probe.pid > 0)
-		kill(h->probe.pid, SIGKILL);
-	reaper_remove(&h->probe);
-	slow_paths_free(h->paths);
-	h->paths = NULL;
-}
-
 static void
 free_held(struct held *h)
 {
@@ -175,22 +97,6 @@ free_held(struct held *h)
 	rpc_message_clear(&h->m);
 	slow_paths_free(h->r.slow);
 	free(h);
-}
-
-/* One scan at a time; the next one is asked for when it has answered. */
-static void
-ask_for_patterns(struct session *s)
-{
-	struct held *h;
-
-	TAILQ_FOREACH (h, &all, link)
-		if (h->r.waits == WAITS_FOR_PATTERNS)
-			break;
-	if (h == NULL || scanned != NULL ||
-	    s->scan->asked_for != SCAN_FOR_NOBODY)
-		return;
-	scanned = h;
-	pattern_scan_ask(s, SCAN_FOR_START, h->text, h->len);
 }
 
 static bool
@@ -212,20 +118,56 @@ object_of(const struct held *h)
 		   : (struct slice){ "", 0 };
 }
 
+/* In the process that decides. */
+static void
+go_on_there(struct build *b)
+{
+	struct held *h = TABLE_OBJECT(b, struct held, build);
+
+	h->r.opened = true;
+	h->r.waits = WAITS_FOR_NOTHING;
+	if (h->r.start != NULL)
+		methods_carry_out(
+		    &h->r, h->method, &h->m, &h->params, h->text, h->len);
+	else if (h->method->method == NULL)
+		file_router_decide(&h->r, h->method, &h->m);
+}
+
+static void built(struct build *b, struct sandbox_verdict *v);
+
+static const struct build_user build_user = { go_on_there, built };
+
+static void
+begin_builds(void)
+{
+	unsigned searches = 0;
+	struct held *h;
+
+	TAILQ_FOREACH (h, &all, link)
+		searches += build_is_under_way(&h->build) && h->r.slow == NULL;
+	TAILQ_FOREACH (h, &all, link) {
+		if (h->r.waits != WAITS_FOR_BUILD ||
+		    build_is_under_way(&h->build) ||
+		    (h->r.slow == NULL && searches >= SEARCHES_MAX))
+			continue;
+		searches += h->r.slow == NULL;
+		build_begin(
+		    &h->build, &build_user, &h->r.session->sandbox, h->r.slow);
+	}
+}
+
 /* Lets it wait for what its request has said. */
 static void
 wait_on(struct held *h)
 {
-	int err;
-
 	TAILQ_INSERT_TAIL(&all, h, link);
 	h->object = object_of(h);
-	if (h->r.waits == WAITS_FOR_PATTERNS)
-		ask_for_patterns(h->r.session);
+	if (h->r.waits == WAITS_FOR_BUILD && h->r.builds++ == BUILD_TRIES)
+		refuse(h, -EAGAIN, "a view that changes");
+	else if (h->r.waits == WAITS_FOR_BUILD)
+		begin_builds();
 	else if (h->r.waits != WAITS_FOR_STATE)
 		loop_add_ms(&h->deadline, START_WAIT_SECONDS * 1000);
-	if (h->r.waits == WAITS_FOR_PATHS && (err = start_probe(h)) < 0)
-		refuse(h, err, strerror(-err));
 }
 
 /* --- which request waits for which -------------------------------------- */
@@ -353,7 +295,6 @@ static void
 go_on(struct held *h)
 {
 	event_del(&h->deadline);
-	forget_probe(h);
 	h->r.waits = WAITS_FOR_NOTHING;
 	methods_carry_out(&h->r, h->method, &h->m, &h->params, h->text, h->len);
 	if (h->r.waits != WAITS_FOR_NOTHING && channel_is_open(h->r.channel))
@@ -373,7 +314,6 @@ static void
 refuse(struct held *h, int err, const char *why)
 {
 	TAILQ_REMOVE(&all, h, link);
-	forget_probe(h);
 	reply_error_kind(h->r.channel, &h->r.id, RPC_INTERNAL,
 	    h->r.start != NULL ? KIND_FAILED : NULL, "%s (os error %d)", why,
 	    -err);
@@ -381,31 +321,70 @@ refuse(struct held *h, int err, const char *why)
 }
 
 static void
+refuse_path(struct held *h, const char *path)
+{
+	_cleanup_free_ char *why =
+	    xasprintf("`%s`: its file system did not answer within %d s", path,
+		START_WAIT_SECONDS);
+
+	log_warn(
+	    0, "a file system did not answer within %d s", START_WAIT_SECONDS);
+	refuse(h, -ETIMEDOUT, why);
+}
+
+static void
 deadline_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct held *h = arg;
 	_cleanup_free_ char *why = NULL;
-	const char *path;
 
 	if (h->r.waits == WAITS_FOR_FILES &&
 	    starting_oldest_change(h->r.session) > h->r.change) {
 		resume(h);
 		return;
 	}
-	if (h->r.waits == WAITS_FOR_FILES) {
-		why = xasprintf("earlier requests that change files were not "
-				"answered within %d s",
-		    START_WAIT_SECONDS);
-	} else {
-		path = h->r.waits == WAITS_FOR_EXEC ? start_path(h->r.start)
-						    : h->paths[h->at];
-		log_warn(0, "a file system did not answer within %d s",
-		    START_WAIT_SECONDS);
-		why = xasprintf(
-		    "`%s`: its file system did not answer within %d s", path,
-		    START_WAIT_SECONDS);
+	if (h->r.waits == WAITS_FOR_EXEC) {
+		refuse_path(h, start_path(h->r.start));
+		return;
 	}
+	why = xasprintf("earlier requests that change files were not answered "
+			"within %d s",
+	    START_WAIT_SECONDS);
 	refuse(h, -ETIMEDOUT, why);
+}
+
+/* The request goes on with the verdict, which is for nobody else. */
+static void
+built(struct build *b, struct sandbox_verdict *v)
+{
+	struct held *h = TABLE_OBJECT(b, struct held, build);
+	struct sandboxes *sb = &h->r.session->sandbox;
+
+	if (v != NULL && v->err == -ETIMEDOUT) {
+		refuse_path(h, build_path(b));
+	} else if (v != NULL && v->err == -EIO) {
+		refuse(h, -EIO,
+		    "the process that opens the paths of this request ended");
+	} else {
+		h->r.opened = true;
+		slow_paths_free(h->r.slow);
+		h->r.slow = NULL;
+		sb->made = v;
+		resume(h);
+		sb->made = NULL;
+	}
+	begin_builds();
+}
+
+void
+starting_decide_again(struct session *s)
+{
+	struct held *h;
+
+	TAILQ_FOREACH (h, &all, link)
+		if (h->r.session == s)
+			build_stop(&h->build);
+	begin_builds();
 }
 
 void
@@ -433,20 +412,6 @@ starting_captured(struct session *s, const struct snapshot *n)
 		if (h != NULL)
 			resume(h);
 	} while (h != NULL);
-}
-
-void
-starting_scanned(struct session *s, const struct resolve_matches *found)
-{
-	struct held *h = scanned;
-
-	scanned = NULL;
-	if (h != NULL) {
-		s->sandbox.known = found;
-		resume(h);
-		s->sandbox.known = NULL;
-	}
-	ask_for_patterns(s);
 }
 
 /* --- after files -------------------------------------------------------- */
@@ -488,57 +453,6 @@ starting_look(struct session *s)
 	}
 }
 
-/* --- the runner's side of a probe --------------------------------------- */
-
-/* A probe that somebody killed has not said that all paths are opened. */
-static void
-in_cb(evutil_socket_t fd, short what, void *arg)
-{
-	struct held *h = arg;
-	uint32_t at;
-	ssize_t n = read(fd, &at, sizeof(at));
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n != sizeof(at))
-		refuse(h, -EIO,
-		    "the process that opens the paths of this request ended");
-	else if (at == ALL_OPENED)
-		resume(h);
-	else
-		h->at = at;
-}
-
-/* 0, or -errno. */
-static int
-start_probe(struct held *h)
-{
-	int fds[2], err;
-	pid_t pid;
-
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	err = -errno;
-	if (pid == 0)
-		child(h->r.slow, fds[1]);
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return err;
-	}
-	h->paths = h->r.slow;
-	h->r.slow = NULL;
-	h->r.opened = true;
-	h->at = 0;
-	h->fd = fds[0];
-	reaper_add(&h->probe, pid, NULL);
-	event_assign(&h->in_event, h->r.session->base, h->fd,
-	    EV_READ | EV_PERSIST, in_cb, h);
-	loop_add(&h->in_event, NULL);
-	return 0;
-}
-
 /* --- who leaves --------------------------------------------------------- */
 
 void
@@ -561,11 +475,10 @@ starting_clear(void)
 	struct held_list dropped = TAILQ_HEAD_INITIALIZER(dropped);
 	struct held *h;
 
-	scanned = NULL;
 	TAILQ_CONCAT(&dropped, &all, link);
 	while ((h = TAILQ_FIRST(&dropped)) != NULL) {
 		TAILQ_REMOVE(&dropped, h, link);
-		forget_probe(h);
+		build_stop(&h->build);
 		finish(h);
 	}
 }

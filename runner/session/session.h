@@ -23,7 +23,6 @@
 struct event_base;
 struct file_router;
 struct netproxy;
-struct pattern_scan;
 
 /* The state of a connection's handshake; a bit mask in methods.def. */
 enum session_state {
@@ -162,7 +161,6 @@ struct session {
 	struct helper *relaying;   /* the helper that has sent half a frame */
 	struct netproxy *netproxy; /* helpers/netproxy.h; NULL: not used yet */
 	struct file_router *files;
-	struct pattern_scan *scan;
 	size_t held_bytes;    /* bytes of requests that are held */
 	unsigned spools;      /* spools of requests now on disk */
 	int files_program;    /* descriptor of execd-files */

@@ -258,18 +258,16 @@ def test_more_policies_than_nests(client, tree, user):
         assert base64.b64decode(client.answer(id)["result"]["dataBase64"]).decode() == f"{i} again"
 
 
+@pytest.mark.nightly
 def test_policies_in_use_are_limited(client, tree, user):
-    """Each with a handle: none can make room, the next is refused, in words."""
-    as_test_user(user, "for i in $(seq 20); do mkdir r$i; done", tree)
-    opened, refused = [], []
-    for i in range(1, 21):
-        fs = Files(client, tree, managed(READ_ALL, path(tree / f"r{i}", "write")))
-        m = client.request("fs/open", fs.params("open", f"r{i}/f", {"handleId": f"h{i}", "mode": "replace"}))
-        (opened if "result" in m else refused).append((i, m))
-    assert len(opened) == 16 and all(m["error"] == {"code": -32602, "message": UNENFORCEABLE} for _, m in refused)
-    fs("close", handleId="h1")
-    fs("open", "r20/f", handleId="again", mode="replace")
-    assert not (tree / "r18/f").exists()
+    """Each with a command that runs: none can make room, the next is refused, in words."""
+    as_test_user(user, "mkdir $(seq -f r%g 260)", tree)
+    shells = [Shell(client, managed(READ_ALL, path(tree / f"r{i}", "write")), tree) for i in range(1, 261)]
+    running = [s.start("read x; echo $x", pipeStdin=True) for s in shells[:256]]
+    assert [s.refusal() for s in shells[256:]] == [(-32602, UNENFORCEABLE)] * 4
+    client.write(running[0], b"on\n")
+    assert client.finished(running[0]).stdout == "on\n"
+    assert shells[256]("echo in") == "in\n"
 
 
 def nested(server, client):

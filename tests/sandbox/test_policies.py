@@ -419,6 +419,23 @@ def test_a_directory_replaced_under_a_view(session, place, user):
 
 # --- limits ---------------------------------------------------------------------
 
+def test_more_policies_at_once_than_are_kept(server, place, user):
+    """Each in use has a sandbox; of those that nobody uses any more, a few stay."""
+    client = server.ready()
+    client.server = server
+    many = 40
+    as_test_user(user, f"mkdir $(seq {many})", place)
+    shells = [Shell(client, managed(READ_ALL, path(place / str(i + 1), "write")), place) for i in range(many)]
+    ids = [s.start(f"read x; echo $x > {i + 1}/f; cat {i + 1}/f", pipeStdin=True) for i, s in enumerate(shells)]
+    for id in ids:
+        client.write(id, b"in\n")
+    assert [client.finished(id).stdout for id in ids] == ["in\n"] * many
+    runner = server.runner(client)
+    poll(lambda: sum(name(p) == "execd-sandbox" for p in children(runner)) <= 16, what="the end of what nobody uses")
+    assert shells[0].run("echo again > 1/f; cat 1/f").stdout == "again\n"
+    client.drop()
+
+
 def test_ten_thousand_entries(session, place, user):
     as_test_user(user, "mkdir w; cd w; seq -f d%g 300 | xargs mkdir", place)
     many = [path(place / f"w/d{i % 300 + 1}", "read") for i in range(9998)]

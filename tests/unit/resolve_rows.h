@@ -4,34 +4,9 @@
 
 #include "resolve_case.h"
 
-/* The same request once more: what patterns match is found first, by itself,
- * and then given. It must make no difference. */
-static inline void
-resolve_in_two(struct case_run *run)
-{
-	struct fs_view view = fake_view(&run->fs);
-	struct resolve_matches found = { 0 };
-
-	plan_clear(&run->plan);
-	run->request.no_scan = true;
-	run->err = resolve(&run->plan, &run->request, &view, run->error);
-	if (run->err != -EINPROGRESS)
-		return;
-	plan_clear(&run->plan);
-	run->request.no_scan = false;
-	run->request.found = &found;
-	resolve(&run->plan, &run->request, &view, run->error);
-	plan_clear(&run->plan);
-	run->request.no_scan = true;
-	run->request.found = NULL;
-	run->request.known = &found;
-	run->err = resolve(&run->plan, &run->request, &view, run->error);
-	resolve_matches_clear(&found);
-}
-
 /* "!..." is an error with that text. */
 static inline bool
-check_row_once(const struct resolve_case *c, bool in_two)
+check_row(const struct resolve_case *c)
 {
 	struct case_run *run = xcalloc(1, sizeof(*run));
 	const char *fs = c->fs ? c->fs : "/ws/.git/";
@@ -40,8 +15,6 @@ check_row_once(const struct resolve_case *c, bool in_two)
 
 	fake_fs_init(&run->fs, fs, strlen(fs));
 	case_resolve(run, c);
-	if (in_two)
-		resolve_in_two(run);
 	buf_init(&b, 1 << 20);
 	if (run->err == -EINVAL)
 		buf_puts(&b, "!");
@@ -59,12 +32,6 @@ check_row_once(const struct resolve_case *c, bool in_two)
 	case_clear(run);
 	free(run);
 	return same;
-}
-
-static inline bool
-check_row(const struct resolve_case *c)
-{
-	return check_row_once(c, false) && check_row_once(c, true);
 }
 
 static inline void

@@ -338,12 +338,7 @@ test_scan(void **state)
 
 	add_pattern(&b, "/w/**/x");
 	check_big(
-	    &b, -EINVAL, "sandbox patterns look at more than 1000000 names");
-	b = (struct big){ .files = 5000 };
-	for (size_t i = 0; i < SANDBOX_LIST_MAX; i++)
-		add_pattern(&b, "/w/**/*x*y*");
-	check_big(
-	    &b, -EINVAL, "sandbox patterns compare more than 8000000 names");
+	    &b, -EINVAL, "sandbox patterns look at more than 10000000 names");
 	b = (struct big){ .files = 1 };
 	for (size_t i = 0; i < SANDBOX_LIST_MAX; i++)
 		add_pattern(&b, "/w/{a,b,c}*");

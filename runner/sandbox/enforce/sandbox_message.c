@@ -97,23 +97,29 @@ get_mount(struct buf_reader *r, struct plan_mount *m)
 }
 
 void
-sandbox_build_put(
-    struct buf *b, const struct sandbox_options *o, const struct plan *plan)
+sandbox_plan_put(struct buf *b, const struct plan *plan, bool whole)
 {
 	uint32_t n = 0;
 
-	buf_put_u8(b, SANDBOX_BUILD);
-	buf_put(b, o, sizeof(*o)); /* both ends are the same program */
 	buf_put_u8(b, (uint8_t)plan->base);
 	buf_put_u8(b, plan->network);
 	buf_put_u8(b, plan->minimal);
 	buf_put_u8(b, plan->deny_proc);
 	for (size_t i = 0; i < plan->count; i++)
-		n += !plan_is_placeholder(&plan->mounts[i]);
+		n += whole || !plan_is_placeholder(&plan->mounts[i]);
 	buf_put_u32(b, n);
 	for (size_t i = 0; i < plan->count; i++)
-		if (!plan_is_placeholder(&plan->mounts[i]))
+		if (whole || !plan_is_placeholder(&plan->mounts[i]))
 			put_mount(b, &plan->mounts[i]);
+}
+
+void
+sandbox_build_put(
+    struct buf *b, const struct sandbox_options *o, const struct plan *plan)
+{
+	buf_put_u8(b, SANDBOX_BUILD);
+	buf_put(b, o, sizeof(*o)); /* both ends are the same program */
+	sandbox_plan_put(b, plan, false);
 }
 
 static int
@@ -133,18 +139,24 @@ get_mounts(struct buf_reader *r, struct plan *plan)
 }
 
 int
-sandbox_build_get(
-    struct buf_reader *r, struct sandbox_options *o, struct plan *plan)
+sandbox_plan_get(struct buf_reader *r, struct plan *plan)
 {
 	*plan = (struct plan){ 0 };
-	buf_get(r, o, sizeof(*o));
 	plan->base = buf_get_u8(r);
 	plan->network = buf_get_u8(r);
 	plan->minimal = buf_get_u8(r);
 	plan->deny_proc = buf_get_u8(r);
 	if (r->failed || plan->base > PLAN_BASE_EMPTY)
 		return -EBADMSG;
-	return get_mounts(r, plan) < 0 ? -EBADMSG : buf_end(r);
+	return get_mounts(r, plan);
+}
+
+int
+sandbox_build_get(
+    struct buf_reader *r, struct sandbox_options *o, struct plan *plan)
+{
+	buf_get(r, o, sizeof(*o));
+	return sandbox_plan_get(r, plan) < 0 ? -EBADMSG : buf_end(r);
 }
 
 int

@@ -134,6 +134,12 @@ void sandbox_sockets_put(
     struct buf *b, const struct loopback_socket *s, size_t n);
 void sandbox_answer_put(struct buf *b, const struct sandbox_answer *a);
 
+/* A plan; not whole: without placeholders. It has no hosts afterwards. The
+ * second returns 0 or -EBADMSG, and the caller calls plan_clear() in any case.
+ */
+void sandbox_plan_put(struct buf *b, const struct plan *plan, bool whole);
+int sandbox_plan_get(struct buf_reader *r, struct plan *plan);
+
 /*
  * Decodes BUILD after its type. Returns 0 or -EBADMSG. The caller calls
  * plan_clear() in any case.

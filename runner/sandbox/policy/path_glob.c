@@ -87,6 +87,16 @@ token_matches(const char *s, const char *end, unsigned char c)
 	return (unsigned char)*s == c;
 }
 
+/* Most names are refused by their last letter. */
+static bool
+ends_alike(struct slice part, struct slice name)
+{
+	char last = part.ptr[part.len - 1];
+
+	return memchr("*?]", last, 3) != NULL ||
+	       (name.len > 0 && name.ptr[name.len - 1] == last);
+}
+
 /*
  * Matches one component with one name. Backtracking to the last star is enough.
  */
@@ -356,6 +366,13 @@ glob_start(const struct glob *g)
 	return close_states(g, 1);
 }
 
+bool
+glob_part_matches(const struct glob *g, size_t part, struct slice name)
+{
+	return ends_alike(g->parts[part], name) &&
+	       part_matches(g->parts[part], name.ptr);
+}
+
 uint64_t
 glob_step(const struct glob *g, uint64_t states, const char *name)
 {
@@ -368,7 +385,7 @@ glob_step(const struct glob *g, uint64_t states, const char *name)
 			continue;
 		if (g->deep & bit)
 			next |= i + 1 == g->nparts ? bit | bit << 1 : bit;
-		else if (part_matches(g->parts[i], name))
+		else if (name != NULL && part_matches(g->parts[i], name))
 			next |= bit << 1;
 	}
 	return close_states(g, next);

@@ -78,26 +78,6 @@ struct fs_view {
 	int (*mount_of)(void *owner, const char *path);
 };
 
-/*
- * What patterns match. One process that may block scans the disk; another that
- * may not block uses the result. The list is good enough unless the second one
- * would have to look into a directory marked `unseen`.
- */
-struct resolve_match {
-	char *path;  /* owned */
-	bool unseen; /* the scan did not look below it */
-};
-
-struct resolve_matches {
-	struct resolve_match *items; /* owned */
-	size_t count, cap;
-	int err; /* error of the scan: 0, or -errno with its message */
-	char error[ARGS_ERROR_MAX];
-};
-
-void resolve_matches_clear(struct resolve_matches *m);
-void resolve_matches_add(struct resolve_matches *m, const char *path);
-
 enum plan_base {
 	PLAN_BASE_READ,	 /* the whole tree is read-only */
 	PLAN_BASE_WRITE, /* the whole tree is writable */
@@ -168,9 +148,7 @@ struct resolve_request {
 	const char *const *hide;   /* the same syntax: PLAN_DENY_DIRECTORY */
 	const char *lists;	   /* of placeholders: always denied; or NULL */
 	unsigned nested_git_depth; /* 0: off */
-	bool no_scan; /* patterns give -EINPROGRESS, unless `known` is set */
-	const struct resolve_matches *known; /* NULL: a scan finds them */
-	struct resolve_matches *found;	     /* receives the matches; or NULL */
+	bool no_scan;		   /* patterns give -EINPROGRESS */
 };
 
 /*
@@ -178,7 +156,6 @@ struct resolve_request {
  * - -EINVAL with the message of error -32602 in error[ARGS_ERROR_MAX] (section
  *   A9),
  * - -EINPROGRESS if `no_scan` forbids a scan that is needed,
- * - -ESTALE if `known` is not enough,
  * - the -errno of a view function.
  *
  * The caller calls plan_clear() in any case.

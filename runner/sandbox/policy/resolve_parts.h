@@ -266,8 +266,12 @@ int glob_parse(
     struct glob_list *out, struct slice pattern, const char **reason);
 void glob_list_clear(struct glob_list *list);
 
+/* Tells whether a part, which is not `**`, matches a name, which ends with a
+ * NUL. */
+bool glob_part_matches(const struct glob *g, size_t part, struct slice name);
+
 /* Return the set of states before the first name, and the set after one more
- * name. */
+ * name; NULL: one that no part matches. */
 uint64_t glob_start(const struct glob *g);
 uint64_t glob_step(const struct glob *g, uint64_t states, const char *name);
 

@@ -9,9 +9,9 @@
 
 #define PROJECT_ROOTS "codex-project-roots://"
 
-/* Limits of one resolution: names looked at, and names times patterns. */
-#define SCAN_NAMES_MAX 1000000
-#define SCAN_STEPS_MAX 8000000
+/* The names that one resolution looks at. How long that may take is for whoever
+ * asks for it. */
+#define SCAN_NAMES_MAX 10000000
 
 static int
 fail_pattern(struct resolver *s, struct slice text, const char *reason)
@@ -210,12 +210,23 @@ struct scan_directory {
 	uint64_t states[];
 };
 
+/* What names of a directory are compared with: one part of one pattern. */
+struct scan_part {
+	const struct glob *glob;
+	size_t part;
+};
+
 struct scan {
 	struct resolver *s;
 	const struct pattern *patterns; /* all with the same base */
 	size_t npatterns;
 	struct scan_directory *todo;
-	size_t names, steps; /* the sum of all scans */
+	struct scan_directory *at; /* the one that is scanned */
+	struct scan_part *parts;   /* owned: those that count there */
+	size_t nparts, parts_cap;
+	bool all; /* each name there matches a pattern that ends with `**` */
+	size_t names; /* the sum of all scans */
+	int err;
 };
 
 static struct scan_directory *
@@ -238,37 +249,54 @@ free_directory(struct scan_directory *d)
 }
 
 /*
- * Computes the states after a name. Tells whether a pattern matched and whether
- * a pattern may match further below.
+ * Computes the states after a name; NULL: after one that no part matches. Tells
+ * whether a pattern matched and whether a pattern may match further below.
  */
 static void
-step(struct scan *scan, const struct scan_directory *d, const char *name,
-    struct scan_directory *next, bool *matched, bool *goes_on)
+step(struct scan *scan, const char *name, struct scan_directory *next,
+    bool *matched, bool *goes_on)
 {
 	*matched = *goes_on = false;
 	for (size_t i = 0; i < scan->npatterns; i++) {
 		const struct glob *g = scan->patterns[i].glob;
 
-		next->states[i] = glob_step(g, d->states[i], name);
+		next->states[i] = glob_step(g, scan->at->states[i], name);
 		*matched |= glob_matched(g, next->states[i]);
 		*goes_on |= glob_goes_on(g, next->states[i]);
 	}
 }
 
-void
-resolve_matches_add(struct resolve_matches *m, const char *path)
+/* Most names of a tree match nothing, and are compared with these alone. */
+static void
+find_parts(struct scan *scan)
 {
-	m->items = resolve_grow(m->items, m->count, &m->cap, sizeof(*m->items));
-	m->items[m->count++] = (struct resolve_match){ .path = xstrdup(path) };
+	scan->nparts = 0;
+	scan->all = false;
+	for (size_t i = 0; i < scan->npatterns; i++) {
+		const struct glob *g = scan->patterns[i].glob;
+
+		scan->all |=
+		    (scan->at->states[i] & g->deep) >> (g->nparts - 1) & 1;
+		for (size_t part = 0; part < g->nparts; part++) {
+			if (!(scan->at->states[i] & ~g->deep &
+				(uint64_t)1 << part))
+				continue;
+			scan->parts = resolve_grow(scan->parts, scan->nparts,
+			    &scan->parts_cap, sizeof(*scan->parts));
+			scan->parts[scan->nparts++] =
+			    (struct scan_part){ g, part };
+		}
+	}
 }
 
-void
-resolve_matches_clear(struct resolve_matches *m)
+static bool
+matches_part(const struct scan *scan, struct slice name)
 {
-	for (size_t i = 0; i < m->count; i++)
-		free(m->items[i].path);
-	free(m->items);
-	*m = (struct resolve_matches){ 0 };
+	for (size_t i = 0; i < scan->nparts; i++)
+		if (glob_part_matches(
+			scan->parts[i].glob, scan->parts[i].part, name))
+			return true;
+	return false;
 }
 
 static int
@@ -276,8 +304,6 @@ match(struct resolver *s, const char *path, struct walk *w)
 {
 	int err;
 
-	if (s->r->found != NULL)
-		resolve_matches_add(s->r->found, path);
 	*w = tree_start(&s->tree);
 	err = tree_walk(&s->tree, w, path);
 	if (err == -ELOOP) {
@@ -310,29 +336,24 @@ visit(struct scan *scan, struct scan_directory *next, enum fs_type type,
 	if (type == FS_MISSING)
 		err = view->lookup(view->owner, next->path, &seen);
 	if (err < 0 || seen.type != FS_DIRECTORY ||
-	    strcmp(next->path, "/proc") == 0)
+	    strcmp(next->path, "/proc") == 0 ||
+	    (matched && w.at != NULL && !w.at->grant_below))
 		return 0;
-	if (matched && w.at != NULL && !w.at->grant_below) {
-		/* The newest match is this directory. */
-		if (s->r->found != NULL)
-			s->r->found->items[s->r->found->count - 1].unseen =
-			    true;
-		return 0;
-	}
 	next->next = scan->todo;
 	scan->todo = next;
 	return 1;
 }
 
+/* A name that matches a part, or a directory. */
 static int
-scan_name(struct scan *scan, const struct scan_directory *d, const char *name,
-    enum fs_type type)
+scan_name(struct scan *scan, const char *name, enum fs_type type, bool match_it)
 {
+	const struct scan_directory *d = scan->at;
 	bool root = strcmp(d->path, "/") == 0, matched, goes_on;
 	struct scan_directory *next = new_directory(scan, NULL, d->depth + 1);
 	int taken = 0;
 
-	step(scan, d, name, next, &matched, &goes_on);
+	step(scan, match_it ? name : NULL, next, &matched, &goes_on);
 	/* Only a directory has names below it. */
 	if (type != FS_DIRECTORY && type != FS_MISSING && !matched)
 		goes_on = false;
@@ -348,43 +369,44 @@ scan_name(struct scan *scan, const struct scan_directory *d, const char *name,
 	return taken < 0 ? taken : 0;
 }
 
+static bool
+take_name(void *arg, const char *name, enum fs_type type)
+{
+	struct scan *scan = arg;
+	struct slice text = { name, strlen(name) };
+	bool matches = scan->all || matches_part(scan, text);
+
+	if (scan->err < 0)
+		return false;
+	if (++scan->names > SCAN_NAMES_MAX)
+		scan->err = resolve_fail(scan->s,
+		    "sandbox patterns look at more than %d names",
+		    SCAN_NAMES_MAX);
+	else if ((matches || type == FS_DIRECTORY || type == FS_MISSING) &&
+		 text.len > 0 && memchr(name, '/', text.len) == NULL)
+		scan->err = scan_name(scan, name, type, matches);
+	return scan->err == 0;
+}
+
 /*
  * A directory that may not be listed is hidden, because its owner could open it
  * later.
  */
 static int
-list(struct scan *scan, const struct scan_directory *d, struct names *names)
+scan_directory(struct scan *scan, struct scan_directory *d)
 {
+	const struct fs_view *view = scan->s->tree.view;
 	struct walk w;
-	int err = tree_list(&scan->s->tree, d->path, false, names);
+	int err;
 
+	scan->at = d;
+	find_parts(scan);
+	err = view->list(view->owner, d->path, false, take_name, scan);
+	if (scan->err < 0)
+		return scan->err;
 	if (err == -EACCES || err == -EPERM)
 		return match(scan->s, d->path, &w);
-	if (err == -E2BIG)
-		return resolve_fail(scan->s,
-		    "sandbox patterns look at more than %d names",
-		    SCAN_NAMES_MAX);
 	return err == -ENOENT || err == -ENOTDIR ? 0 : err;
-}
-
-static int
-scan_directory(struct scan *scan, const struct scan_directory *d)
-{
-	struct names names = { .max = SCAN_NAMES_MAX - scan->names };
-	int err = list(scan, d, &names);
-
-	scan->names += names.count;
-	scan->steps += names.count * scan->npatterns;
-	if (err == 0 && scan->steps > SCAN_STEPS_MAX)
-		err = resolve_fail(scan->s,
-		    "sandbox patterns compare more than %d names",
-		    SCAN_STEPS_MAX);
-	for (size_t at = 0; err == 0 && at < names.len;
-	     at += strlen(names.text + at) + 1)
-		err = scan_name(scan, d, names.text + at + 1,
-		    (enum fs_type)(unsigned char)names.text[at] - 1);
-	free(names.text);
-	return err;
 }
 
 static int
@@ -414,30 +436,6 @@ compare_bases(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/*
- * Uses the matches that somebody else found, but looks each one up again. What
- * has become a link or something else counts as what it is now.
- */
-static int
-take_known(struct resolver *s)
-{
-	const struct resolve_matches *known = s->r->known;
-	struct walk w;
-	int err = 0;
-
-	if (known->err == -EINVAL)
-		return resolve_fail(s, "%s", known->error);
-	if (known->err < 0)
-		return known->err;
-	for (size_t i = 0; i < known->count && err == 0; i++) {
-		err = match(s, known->items[i].path, &w);
-		if (err == 0 && known->items[i].unseen && w.at != NULL &&
-		    w.at->grant_below)
-			err = -ESTALE;
-	}
-	return err;
-}
-
 static int
 scan_all(struct resolver *s)
 {
@@ -455,25 +453,14 @@ scan_all(struct resolver *s)
 			scan.npatterns++;
 		err = run(&scan);
 	}
+	free(scan.parts);
 	return err;
 }
 
 int
 resolve_expand(struct resolver *s)
 {
-	struct resolve_matches *found = s->r->found;
-	int err;
-
-	if (s->npatterns > 0 && s->r->known != NULL)
-		return take_known(s);
 	if (s->npatterns > 0 && s->r->no_scan)
 		return -EINPROGRESS;
-	if (found != NULL)
-		resolve_matches_clear(found);
-	err = scan_all(s);
-	if (found != NULL && err < 0) {
-		found->err = err;
-		snprintf(found->error, sizeof(found->error), "%s", s->error);
-	}
-	return err;
+	return scan_all(s);
 }

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "directory_cache.h"
 #include "placeholder.h"
 #include "slow_paths.h"
 
@@ -100,19 +99,9 @@ type_of_entry(const struct dirent *e)
 	}
 }
 
-/*
- * Caches the directories that patterns are compared with. Other requests look
- * at few directories.
- */
-static struct directory_cache cache;
-
-/*
- * Calls visit for each name, and adds it to *entry, unless entry is NULL.
- * Returns 0, 1 if visit stopped, or -errno.
- */
+/* Returns 0, also if visit stopped, or -errno. */
 static int
-read_names(DIR *dir, bool directories, fs_visit_fn *visit, void *arg,
-    struct directory_entry *entry)
+read_names(DIR *dir, bool directories, fs_visit_fn *visit, void *arg)
 {
 	struct dirent *e;
 
@@ -122,22 +111,19 @@ read_names(DIR *dir, bool directories, fs_visit_fn *visit, void *arg,
 		if (is_dots(e->d_name) ||
 		    (directories && type != FS_DIRECTORY && type != FS_MISSING))
 			continue;
-		if (entry != NULL)
-			directory_entry_add(entry, e->d_name, type);
 		if (!visit(arg, e->d_name, type))
-			return 1;
+			return 0;
 	}
 	return -errno;
 }
 
 static int
-read_directory(
-    const char *path, bool directories, fs_visit_fn *visit, void *arg)
+list(void *owner, const char *path, bool directories, fs_visit_fn *visit,
+    void *arg)
 {
 	int fd = open(
 	    path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct directory_entry *entry;
 	int err;
 
 	if (dir == NULL) {
@@ -146,29 +132,9 @@ read_directory(
 			close(fd);
 		return err;
 	}
-	entry = directories ? NULL : directory_entry_new(path, fd);
-	err = read_names(dir, directories, visit, arg, entry);
-	if (err == 0 && entry != NULL)
-		directory_cache_put(&cache, entry);
-	else
-		directory_entry_free(entry);
+	err = read_names(dir, directories, visit, arg);
 	closedir(dir);
-	return err < 0 ? err : 0;
-}
-
-static int
-list(void *owner, const char *path, bool directories, fs_visit_fn *visit,
-    void *arg)
-{
-	const struct directory_entry *known = NULL;
-	struct stat st;
-
-	if (!directories && cache.table.count > 0 && lstat(path, &st) == 0)
-		known = directory_cache_find(&cache, path, &st);
-	if (known == NULL)
-		return read_directory(path, directories, visit, arg);
-	directory_entry_each(known, visit, arg);
-	return 0;
+	return err;
 }
 
 /* "36 35 98:0 /root /point options [tags] - type source options" */

@@ -536,25 +536,21 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 }
 
 /*
- * Frees the least recently used sandbox that has no users. Returns false if the
- * pool is full and all are in use.
+ * Frees the least recently used sandboxes that have no users. Returns false if
+ * the pool is full and all are in use.
  */
 static bool
 make_room(struct sandbox_pool *pool)
 {
-	struct sandbox *n;
+	struct sandbox *n = TAILQ_LAST(&pool->sandboxes, sandbox_list), *next;
 
-	if (pool->count < SANDBOXES_MAX)
-		return true;
-	TAILQ_FOREACH_REVERSE(n, &pool->sandboxes, sandbox_list, link)
-	{
-		if (n->users > 0 ||
-		    (n->helpers > 0 && !pool->give_up(pool->owner, n)))
-			continue;
-		sandbox_free(pool, n);
-		return true;
+	for (; n != NULL && pool->count >= SANDBOXES_KEPT; n = next) {
+		next = TAILQ_PREV(n, sandbox_list, link);
+		if (n->users == 0 &&
+		    (n->helpers == 0 || pool->give_up(pool->owner, n)))
+			sandbox_free(pool, n);
 	}
-	return false;
+	return pool->count < SANDBOXES_MAX;
 }
 
 bool
@@ -689,6 +685,9 @@ sandbox_use(struct sandbox *n, enum sandbox_use use)
 void
 sandbox_release(struct sandbox *n)
 {
-	if (--n->users == 0)
-		placeholders_leave(&n->placeholders);
+	if (--n->users > 0)
+		return;
+	placeholders_leave(&n->placeholders);
+	if (n->pool->count > SANDBOXES_KEPT && n->helpers == 0)
+		retire(n);
 }

@@ -16,10 +16,11 @@ struct event_base;
 struct group;
 
 /*
- * The most sandboxes of one session. The least recently used one is freed for a
- * new one.
+ * The most sandboxes of one session. Of those that nobody uses, so many are
+ * kept that they are not more than SANDBOXES_KEPT with the others.
  */
-#define SANDBOXES_MAX 16
+#define SANDBOXES_MAX  256
+#define SANDBOXES_KEPT 16
 
 /* The most directories of protected names that one session watches
  * (replaced.c). */

@@ -199,9 +199,7 @@ make_plan(struct sandboxes *sb, const struct sandbox_context *granted,
 		.nested_git_depth = c->limits.nested_git == SANDBOX_NESTED_OFF
 					? 0
 					: c->limits.nested_git_depth,
-		.no_scan = sb->defers && sb->found == NULL,
-		.known = sb->known,
-		.found = sb->found,
+		.no_scan = sb->defers && sb->tell == NULL,
 	};
 	int err = resolve(plan, &r, &disk_view, error);
 
@@ -361,34 +359,6 @@ check_groups(struct sandboxes *sb, char *error)
 }
 
 /*
- * Names in /tmp come and go, for example placeholders of other users. If a path
- * was changed between the plan and the view, both are made again. At last the
- * error names it.
- */
-static int
-find_granted(struct sandboxes *sb, struct ceiling_grant *g,
-    const struct sandbox_request *r, const char *tmpdir,
-    struct sandbox **sandbox, char *error)
-{
-	struct plan plan = { 0 };
-	int err = -ESTALE;
-
-	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++) {
-		*error = '\0';
-		err = plan_grant(sb, g, r, tmpdir, &plan, error);
-		if (r->hosts != NULL)
-			plan.hosts = xstrdup(r->hosts->text);
-		if (err == 0 && sb->found == NULL)
-			err = get_sandbox(
-			    sb, &plan, r->cwd == NULL, sandbox, error);
-		plan_clear(&plan);
-	}
-	if (err == -ESTALE && *error == '\0')
-		sandboxes_refuse("a view that changes", error);
-	return err == -ESTALE ? -EINVAL : err;
-}
-
-/*
  * Tells whether the user's own permissions are enough and no sandbox is needed.
  * A file operation needs nothing but files. The operator's denials apply if
  * every request must have a policy.
@@ -423,16 +393,63 @@ narrow_network(const struct sandboxes *sb, struct ceiling_grant *g,
 	return narrowed;
 }
 
+/* Looks at the disk, and changes nothing of the session. */
+static void
+decide(struct sandboxes *sb, const struct sandbox_request *r,
+    struct sandbox_verdict *v)
+{
+	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
+				 ? r->tmpdir
+				 : sb->tmpdir;
+	struct sandbox_request narrowed;
+	struct ceiling_grant grant;
+
+	*v = (struct sandbox_verdict){ 0 };
+	v->err = ceiling_judge(
+	    &sb->ceiling, r->asked, r->reads, r->cwd, &grant, v->error);
+	narrowed = narrow_network(sb, &grant, r);
+	v->direct = v->err == 0 && is_direct(sb, &grant.context, r->cwd);
+	if (v->err == 0 && !v->direct)
+		v->err = plan_grant(
+		    sb, &grant, &narrowed, tmpdir, &v->plan, v->error);
+	if (narrowed.hosts != NULL)
+		v->plan.hosts = xstrdup(narrowed.hosts->text);
+	v->clamped = grant.clamped;
+	ceiling_grant_clear(&grant);
+}
+
+/* One try, with what was decided already, or else what is decided now. */
+static int
+try(struct sandboxes *sb, const struct sandbox_request *r,
+    struct sandbox **sandbox, char *error)
+{
+	struct sandbox_verdict own, *v = sb->made != NULL ? sb->made : &own;
+	int err;
+
+	if (v == &own)
+		decide(sb, r, v);
+	sb->made = NULL;
+	sb->clamped = v->clamped;
+	sb->ceiling.told |= v->clamped != 0;
+	snprintf(error, ARGS_ERROR_MAX, "%s", v->error);
+	err = v->err;
+	if (err == 0 && !v->direct)
+		err = get_sandbox(sb, &v->plan, r->cwd == NULL, sandbox, error);
+	plan_clear(&v->plan);
+	return err;
+}
+
+/*
+ * Names in /tmp come and go, for example placeholders of other users. If a path
+ * was changed between the plan and the view, both are made again. At last the
+ * error names it.
+ */
 static int
 find(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error)
 {
 	const struct sandbox_context *asked = r->asked;
-	struct sandbox_request narrowed;
-	const char *tmpdir = sb->ceiling.limits.tmpdir == SANDBOX_TMP_REQUEST
-				 ? r->tmpdir
-				 : sb->tmpdir;
-	struct ceiling_grant grant;
+	bool built = sb->made != NULL;
 	int err;
 
 	*sandbox = NULL;
@@ -443,43 +460,30 @@ find(struct sandboxes *sb, const struct sandbox_request *r,
 	err = check_groups(sb, error);
 	if (err < 0)
 		return err;
-	err =
-	    ceiling_judge(&sb->ceiling, asked, r->reads, r->cwd, &grant, error);
-	narrowed = narrow_network(sb, &grant, r);
-	if (err == 0 && !is_direct(sb, &grant.context, r->cwd))
+	err = -ESTALE;
+	for (int i = 0; i < PLAN_TRIES && err == -ESTALE; i++)
 		err =
-		    find_granted(sb, &grant, &narrowed, tmpdir, sandbox, error);
-	sb->clamped = grant.clamped;
-	ceiling_grant_clear(&grant);
-	return err;
+		    built && i > 0 ? -EINPROGRESS : try(sb, r, sandbox, error);
+	if (err == -ESTALE && *error == '\0')
+		sandboxes_refuse("a view that changes", error);
+	return err == -ESTALE ? -EINVAL : err;
 }
 
 int
 sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error)
 {
-	int err = find(sb, r, sandbox, error);
+	struct sandbox_verdict v;
+	int err;
 
-	if (err == -EINPROGRESS)
-		return err;
-	if (err < 0 && log_permits(LOG_DECISION, "sandbox", error))
+	if (sb->tell != NULL) {
+		sb->required = r->asked != NULL && r->asked->required;
+		decide(sb, r, &v);
+		sb->tell(&v);
+	}
+	err = find(sb, r, sandbox, error);
+	if (err < 0 && err != -EINPROGRESS &&
+	    log_permits(LOG_DECISION, "sandbox", error))
 		log_warn(0, "refused: %s", error);
 	return err;
-}
-
-void
-sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
-    struct resolve_matches *found)
-{
-	char error[ARGS_ERROR_MAX];
-	struct sandbox *none;
-
-	*found = (struct resolve_matches){ 0 };
-	sb->found = found;
-	/*
-	 * Errors other than the scan's are ignored here: the request itself
-	 * meets them again.
-	 */
-	find(sb, r, &none, error);
-	sb->found = NULL;
 }

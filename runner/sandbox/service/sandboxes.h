@@ -14,6 +14,15 @@
 #define SANDBOX_UNENFORCEABLE                                                  \
 	"sandbox intent cannot be enforced on this executor"
 
+/* What is decided about a request before there is a sandbox for it. */
+struct sandbox_verdict {
+	int err;		    /* of sandboxes_find() */
+	char error[ARGS_ERROR_MAX]; /* likewise */
+	bool direct;		    /* nothing must be enforced */
+	unsigned clamped;	    /* as in struct sandboxes */
+	struct plan plan;	    /* owned; not if direct */
+};
+
 struct sandboxes {
 	struct sandbox_pool pool;
 	const char *home;     /* the identity's */
@@ -25,12 +34,13 @@ struct sandboxes {
 	bool plain;	  /* nothing is done without a policy */
 	bool told_landlock_only;
 	/*
-	 * Patterns are not scanned here: sandboxes_find() returns -EINPROGRESS
-	 * unless their matches are in `known`.
+	 * Patterns are not looked for here: sandboxes_find() returns
+	 * -EINPROGRESS unless somebody has decided already (build.h).
 	 */
 	bool defers;
-	const struct resolve_matches *known;
-	struct resolve_matches *found; /* set during sandboxes_scan() */
+	struct sandbox_verdict *made; /* for the next request alone, or NULL */
+	/* In who decides for another process: tells it, and does not return. */
+	void (*tell)(const struct sandbox_verdict *v);
 	bool required;	  /* the latest request demands every layer */
 	unsigned clamped; /* 1 << enum ceiling_limit: cut down in it */
 	/*
@@ -81,21 +91,13 @@ struct sandbox_request {
 /*
  * Finds the sandbox for a request. Returns 0 with *sandbox, which is NULL if
  * nothing must be enforced and which the pool owns otherwise; -EINPROGRESS if
- * sb->defers is set and a sandboxes_scan() is needed; or another -errno,
+ * sb->defers is set and a build (build.h) is needed; or another -errno,
  * usually -EINVAL, with the message of error -32602 in error[ARGS_ERROR_MAX],
  * which is also logged. The sandbox never enforces less than what is asked, and
  * never grants more than the operator permits.
  */
 int sandboxes_find(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error);
-
-/*
- * Finds what the patterns of a request match, for sb->known of the same
- * request. The time depends on the size of the tree. The caller frees *found
- * with resolve_matches_clear().
- */
-void sandboxes_scan(struct sandboxes *sb, const struct sandbox_request *r,
-    struct resolve_matches *found);
 
 /*
  * Writes the message of error -32602 to error[ARGS_ERROR_MAX]: a sandbox cannot
