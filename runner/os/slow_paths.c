@@ -112,6 +112,7 @@ slow_mounts_clear(struct slow_mounts *m)
 
 static struct {
 	struct slow_mounts mounts;
+	unsigned changes;
 	bool tried, known;
 	int fd;
 } table;
@@ -168,8 +169,15 @@ slow_paths_now(void)
 			log_warn(err, "mount table: not read");
 		buf_clear(&b);
 		table.known = err == 0;
+		table.changes++;
 	}
 	return table.mounts.count > 0 ? &table.mounts : NULL;
+}
+
+unsigned
+slow_paths_changes(void)
+{
+	return table.changes;
 }
 
 /* --- where a path leads ------------------------------------------------- */

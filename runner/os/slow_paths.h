@@ -34,6 +34,10 @@ bool slow_paths_interpreter(const char *program, char *path, size_t size);
 /* Returns the slow mount points that there are now, or NULL. */
 const struct slow_mounts *slow_paths_now(void);
 
+/* Returns how often slow_paths_now() has found a mount table that was changed.
+ */
+unsigned slow_paths_changes(void);
+
 /*
  * Returns the slow paths that a start opens before its program runs: a vector
  * that slow_paths_free() frees, or NULL if there is none. cwd is absolute,

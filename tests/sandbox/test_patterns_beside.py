@@ -15,11 +15,17 @@ from policies import glob, uri, workspace_write
 
 
 @pytest.fixture
-def one(spawn, place, user):
-    """A session, and a shell under a policy with a pattern, which looks at a file system that the test holds."""
+def gate(place):
     if not ROOT or not os.access("/dev/fuse", os.W_OK):
         pytest.skip("WHO LOOKS FOR PATTERNS IS NOT HELD: this needs root and /dev/fuse")
-    gate = FileSystem(place / "slow")       # a session sees what is mounted when it begins
+    f = FileSystem(place / "slow")
+    yield f
+    f.stop()
+
+
+@pytest.fixture
+def one(gate, spawn, place, user):
+    """A session, and a shell under a policy with a pattern, which looks at a file system that the test holds."""
     server = spawn()
     client = server.ready()
     client.server = server
@@ -31,7 +37,6 @@ def one(spawn, place, user):
     shell.runner = server.runner(client)
     yield shell
     client.drop()
-    gate.stop()
 
 
 def looker(shell):

@@ -79,6 +79,7 @@ sandbox_pool_init(struct sandbox_pool *pool, struct event_base *base,
 		.changes_fd = -1,
 		.owner = owner };
 	pool->options.userns = userns >= 0;
+	sandbox_mounts_init(&pool->mounts);
 	TAILQ_INIT(&pool->sandboxes);
 }
 
@@ -102,6 +103,7 @@ sandbox_pool_clear(struct sandbox_pool *pool)
 {
 	while (!TAILQ_EMPTY(&pool->sandboxes))
 		sandbox_free(pool, TAILQ_FIRST(&pool->sandboxes));
+	sandbox_mounts_clear(&pool->mounts);
 	if (pool->changes_fd >= 0) {
 		event_free(pool->changed);
 		close(steal_fd(&pool->changes_fd));
@@ -535,21 +537,32 @@ build(struct sandbox_pool *pool, struct sandbox *n, bool landlock_only)
 	return err;
 }
 
-/*
- * Frees the least recently used sandboxes that have no users. Returns false if
- * the pool is full and all are in use.
- */
-static bool
-make_room(struct sandbox_pool *pool)
+/* Frees the least recently used ones that nobody uses, as long as there are
+ * `most` or more, and outdated ones in any case. */
+static void
+free_idle(struct sandbox_pool *pool, unsigned most)
 {
 	struct sandbox *n = TAILQ_LAST(&pool->sandboxes, sandbox_list), *next;
 
-	for (; n != NULL && pool->count >= SANDBOXES_KEPT; n = next) {
+	for (; n != NULL; n = next) {
 		next = TAILQ_PREV(n, sandbox_list, link);
-		if (n->users == 0 &&
+		if ((pool->count >= most || n->outdated) && n->users == 0 &&
 		    (n->helpers == 0 || pool->give_up(pool->owner, n)))
 			sandbox_free(pool, n);
 	}
+}
+
+void
+sandbox_pool_let_go(struct sandbox_pool *pool)
+{
+	free_idle(pool, SANDBOXES_KEPT + 1);
+}
+
+/* Returns false if the pool is full and all are in use. */
+static bool
+make_room(struct sandbox_pool *pool)
+{
+	free_idle(pool, SANDBOXES_KEPT);
 	return pool->count < SANDBOXES_MAX;
 }
 
@@ -579,7 +592,8 @@ find(struct sandbox_pool *pool, const struct plan *plan, bool check)
 	struct sandbox *n;
 
 	TAILQ_FOREACH (n, &pool->sandboxes, link) {
-		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan))
+		if (n->watch.pid <= 0 || !same_plan(&n->plan, plan) ||
+		    (n->outdated && n->users == 0))
 			continue;
 		if (placeholders_match(&n->placeholders, plan) &&
 		    (!check || sandbox_is_intact(n)))
@@ -593,9 +607,11 @@ int
 sandbox_get(struct sandbox_pool *pool, struct plan *plan, bool check,
     bool landlock_only, struct sandbox **sandbox)
 {
-	struct sandbox *n = find(pool, plan, check);
+	struct sandbox *n;
 	int err;
 
+	sandbox_pool_look(pool);
+	n = find(pool, plan, check);
 	pool->no_namespaces = false;
 	if (n != NULL) {
 		TAILQ_REMOVE(&pool->sandboxes, n, link);
@@ -688,6 +704,6 @@ sandbox_release(struct sandbox *n)
 	if (--n->users > 0)
 		return;
 	placeholders_leave(&n->placeholders);
-	if (n->pool->count > SANDBOXES_KEPT && n->helpers == 0)
-		retire(n);
+	if (n->outdated || n->pool->count > SANDBOXES_KEPT)
+		sandbox_pool_tidy(n->pool);
 }

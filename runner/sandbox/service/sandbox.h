@@ -38,6 +38,7 @@ struct sandbox {
 	int *watches;
 	size_t nwatches;
 	bool replaced;	/* the pool's on_replaced() was called */
+	bool outdated;	/* the host has other mounts now (mounted.c) */
 	unsigned users; /* processes, and file helpers with a request */
 	unsigned helpers;
 	unsigned landlock_abi; /* the kernel's; 0: it has none */
@@ -58,6 +59,15 @@ struct sandbox {
 
 TAILQ_HEAD(sandbox_list, sandbox);
 
+/* The host's mounts (mounted.c). */
+struct sandbox_mounts {
+	struct fs_mount *all; /* owned; NULL: not read yet */
+	size_t count;
+	unsigned changes; /* slow_paths_changes() by then */
+	int watched;	  /* the table, for the loop; or -1 */
+	struct event *changed, *tidy;
+};
+
 struct sandbox_pool {
 	struct event_base *base;
 	struct sandbox_list sandboxes;
@@ -73,6 +83,7 @@ struct sandbox_pool {
 	int changes_fd; /* inotify; -1: not yet */
 	struct event *changed;
 	bool told_unwatched; /* the log mentions what is not watched */
+	struct sandbox_mounts mounts;
 	void *owner;
 	int userns;	    /* -1: each makes its own */
 	int program;	    /* of the sandboxes; open until the end */
@@ -170,7 +181,18 @@ enum sandbox_use {
 int sandbox_use(struct sandbox *n, enum sandbox_use use);
 void sandbox_release(struct sandbox *n);
 
-/* --- shared by sandbox.c and replaced.c --------------------------------- */
+/* --- shared by sandbox.c, mounted.c and replaced.c ---------------------- */
+
+void sandbox_mounts_init(struct sandbox_mounts *t);
+void sandbox_mounts_clear(struct sandbox_mounts *t);
+
+/* Compares the host's mounts, if they have changed by the latest call of
+ * slow_paths_now(). */
+void sandbox_pool_look(struct sandbox_pool *pool);
+
+/* Lets go of what is outdated or too much soon, and the second does it now. */
+void sandbox_pool_tidy(struct sandbox_pool *pool);
+void sandbox_pool_let_go(struct sandbox_pool *pool);
 
 /*
  * Checks the view: what was replaced on the disk is no longer protected in it.
