@@ -129,3 +129,26 @@ class Program:
 @pytest.fixture
 def node(package_directory):
     return Program(package_directory)
+
+
+def npm(*argv, cwd):
+    r = subprocess.run(["npm", *argv], cwd=cwd, capture_output=True, text=True, timeout=600)
+    assert r.returncode == 0, r
+    return r.stdout
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory):
+    """A tarball as npm makes it: TypeScript checks the types on the way."""
+    if shutil.which("npm") is None or subprocess.run(["npm", "view", "ws", "version"], capture_output=True).returncode != 0:
+        pytest.skip("THE PACKAGE OF THE CLIENT FOR NODE IS NOT TESTED: npm or its registry is missing")
+    top = tmp_path_factory.mktemp("npm")
+    top.chmod(0o755)
+    shutil.copytree(CLIENT, top / "src", ignore=shutil.ignore_patterns("node_modules", "dist"))
+    npm("install", "--no-audit", "--no-fund", cwd=top / "src")
+    npm("pack", "--pack-destination", top, cwd=top / "src")
+    [tarball] = top.glob("execd-client-*.tgz")
+    (top / "clean").mkdir()
+    npm("init", "-y", cwd=top / "clean")
+    npm("install", "--no-audit", "--no-fund", tarball, cwd=top / "clean")
+    return top / "clean"

@@ -5,7 +5,6 @@ import hashlib
 import os
 import random
 import re
-import shutil
 import subprocess
 import threading
 
@@ -15,7 +14,7 @@ from clients import (ECHO, FILE_LIES, LIES, LINES, REFUSED, Liar, cut_somewhere,
                      own_environment, proxy, start_and, tree, web, write)  # noqa: F401
 from conftest import digest, poll
 from execctl import Execctl, Proxy, environment
-from node import CLIENT, NPM, TREE, node, package, package_directory, require  # noqa: F401
+from node import NPM, TREE, node, package, package_directory, packed, require  # noqa: F401
 
 require()
 
@@ -930,28 +929,6 @@ def test_what_is_repeated_is_what_the_client_for_python_repeats(node):
     python = set(re.findall(r'"(\w+/\w+)"', re.search(r"^AGAIN = frozenset\(\((.*?)\)\)", said, re.M | re.S)[1]))
     again = node("const c = await import(process.cwd() + '/node_modules/execd-client/dist/connection.js'); return [...c.again]")
     assert set(again) == python and len(python) > 20
-
-
-def npm(*argv, cwd):
-    r = subprocess.run(["npm", *argv], cwd=cwd, capture_output=True, text=True, timeout=600)
-    assert r.returncode == 0, r
-    return r.stdout
-
-
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory):
-    """A tarball as npm makes it: TypeScript checks the types on the way."""
-    if shutil.which("npm") is None or subprocess.run(["npm", "view", "ws", "version"], capture_output=True).returncode != 0:
-        pytest.skip("THE PACKAGE OF THE CLIENT FOR NODE IS NOT TESTED: npm or its registry is missing")
-    top = tmp_path_factory.mktemp("npm")
-    shutil.copytree(CLIENT, top / "src", ignore=shutil.ignore_patterns("node_modules", "dist"))
-    npm("install", "--no-audit", "--no-fund", cwd=top / "src")
-    npm("pack", "--pack-destination", top, cwd=top / "src")
-    [tarball] = top.glob("execd-client-*.tgz")
-    (top / "clean").mkdir()
-    npm("init", "-y", cwd=top / "clean")
-    npm("install", "--no-audit", "--no-fund", tarball, cwd=top / "clean")
-    return top / "clean"
 
 
 @pytest.mark.nightly
