@@ -58,13 +58,31 @@ static char **base_env;
 static uint32_t recordings;	   /* how many were requested so far */
 static struct control_token token; /* of the client; for the next broker */
 static heap_aligned uint8_t packet_in[CONTROL_MESSAGE_MAX];
-/* Whole pages, which are given back; on the stack they would stay for ever. */
-static heap_aligned union {
-	struct sandbox_limits limits;
-	uint8_t pages[8 * HEAP_PAGE_BYTES];
-} limits_in;
-_Static_assert(sizeof(limits_in) == sizeof(limits_in.pages),
-    "nothing else lies in the pages of the limits");
+
+/* What a command says, and its descriptors. */
+struct command {
+	enum control_type type;
+	size_t nfds;
+	const int *fds;
+	const union command_payload {
+		struct control_session_config configure;
+		struct control_audit audit;
+		struct control_audit_state audit_state;
+		struct sandbox_limits sandbox;
+		struct control_attach attach;
+		struct control_runner_probe probe;
+		struct control_watch watch;
+		struct control_token token;
+		struct control_keep keep;
+		struct control_list list;
+		/* Whole pages, which are given back; on the stack they would
+		 * stay for ever. */
+		uint8_t pages[8 * HEAP_PAGE_BYTES];
+	} * in;
+};
+static heap_aligned union command_payload payload_in;
+_Static_assert(sizeof(payload_in) == sizeof(payload_in.pages),
+    "nothing else lies in the pages of a command");
 
 /* Ends the session and the program. */
 static void __attribute__((noreturn)) end_runner(void)
@@ -160,23 +178,22 @@ take_fds(const struct control_session_config *c, const int *fds, size_t nfds,
 }
 
 static int
-take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_configure(const struct command *c)
 {
-	struct control_session_config c;
+	const struct control_session_config *config = &c->in->configure;
 	struct session_fds own;
 	struct cgroup cgroup;
 	char label[16];
 	int err;
 
-	if (control_get(packet, len, RUNNER_COMMAND_CONFIGURE, &c) < 0 ||
-	    take_fds(&c, fds, nfds, &own, &cgroup) < 0)
+	if (take_fds(config, c->fds, c->nfds, &own, &cgroup) < 0)
 		return -EBADMSG;
-	snprintf(label, sizeof(label), "session %.7s", c.session_id);
+	snprintf(label, sizeof(label), "session %.7s", config->session_id);
 	log_set_label(label);
-	err = reaper_init(base, c.pid_namespace, on_idle);
+	err = reaper_init(base, config->pid_namespace, on_idle);
 	if (err < 0)
 		log_fatal_errno(err, "taking over the session's children");
-	session_init(&session, &server, base, &c, base_env, &own, &cgroup);
+	session_init(&session, &server, base, config, base_env, &own, &cgroup);
 	session.report = report;
 	session.open_recording = open_recording;
 	session.ask_keep = ask_keep;
@@ -188,42 +205,33 @@ take_configure(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 }
 
 static int
-take_audit(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_audit(const struct command *c)
 {
-	struct control_audit a;
-
-	if (nfds != 0 || session.record != NULL ||
-	    control_get(packet, len, RUNNER_COMMAND_AUDIT, &a) < 0 ||
-	    a.files > AUDIT_FILES_ALL)
+	if (session.record != NULL || c->in->audit.files > AUDIT_FILES_ALL)
 		return -EBADMSG;
-	audit_begin(&session, &a);
+	audit_begin(&session, &c->in->audit);
 	return 0;
 }
 
 static int
-take_audit_state(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_audit_state(const struct command *c)
 {
-	struct control_audit_state r;
-
-	if (nfds != 0 || session.record == NULL ||
-	    control_get(packet, len, RUNNER_COMMAND_AUDIT_STATE, &r) < 0)
+	if (session.record == NULL)
 		return -EBADMSG;
-	session.record->fails = !r.works;
-	if (r.process[0] != '\0')
-		audit_end_unrecorded(&session, r.process);
+	session.record->fails = !c->in->audit_state.works;
+	if (c->in->audit_state.process[0] != '\0')
+		audit_end_unrecorded(&session, c->in->audit_state.process);
 	return 0;
 }
 
 /* No client is attached before the sandbox limits came; there is no default.
  * They come again with each new broker. What runs keeps those of its start. */
 static int
-take_sandbox(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_sandbox(const struct command *c)
 {
-	struct sandbox_limits *l = &limits_in.limits;
+	const struct sandbox_limits *l = &c->in->sandbox;
 
-	if (nfds != 0 ||
-	    control_get(packet, len, RUNNER_COMMAND_SANDBOX, l) < 0 ||
-	    l->max_profile > SANDBOX_PROFILE_FULL ||
+	if (l->max_profile > SANDBOX_PROFILE_FULL ||
 	    l->unix_sockets > SANDBOX_UNIX_ALLOW ||
 	    l->nested_git > SANDBOX_NESTED_HOOKS ||
 	    l->environment > SANDBOX_ENVIRONMENT_ALL ||
@@ -255,65 +263,48 @@ go_home(void)
 }
 
 static int
-take_attach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_attach(const struct command *c)
 {
-	enum control_type type = control_peek(packet, len);
-	struct control_attach a;
-
-	if (nfds != 1 || control_get(packet, len, type, &a) < 0)
-		return -EBADMSG;
 	if (session.generation == 0) {
 		go_home();
 		session.attached_ms = now_ms();
 	}
-	session_attach(
-	    &session, fds[0], &a, type == RUNNER_COMMAND_ATTACH_PROXIED);
+	session_attach(&session, c->fds[0], &c->in->attach,
+	    c->type == RUNNER_COMMAND_ATTACH_PROXIED);
 	return 0;
 }
 
 /* Another connection wants the session. */
 static int
-take_probe(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_probe(const struct command *c)
 {
-	struct control_runner_probe p;
-
-	if (nfds != 0 || control_get(packet, len, RUNNER_COMMAND_PROBE, &p) < 0)
-		return -EBADMSG;
-	session_probe(&session, p.number);
+	session_probe(&session, c->in->probe.number);
 	return 0;
 }
 
 static int
-take_watch(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_watch(const struct command *c)
 {
-	struct control_watch w;
-
-	if (nfds != 1 || control_get(packet, len, RUNNER_COMMAND_WATCH, &w) < 0)
-		return -EBADMSG;
-	session.last_watcher = w.number;
-	watcher_add(&session, fds[0], &w);
+	session.last_watcher = c->in->watch.number;
+	watcher_add(&session, c->fds[0], &c->in->watch);
 	return 0;
 }
 
 /*
- * The connection has ended for the broker. Usually the channel ended first, and
- * there is nothing left to do.
+ * DETACH: the connection has ended for the broker. Usually the channel ended
+ * first, and there is nothing left to do. KEEP and LIST: a second answer to a
+ * question that two brokers have read, because the first died before it
+ * answered, and the runner asked again.
  */
 static int
-take_detach(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_nothing(const struct command *c)
 {
-	return nfds > 0 ||
-		       control_get(packet, len, RUNNER_COMMAND_DETACH, NULL) < 0
-		   ? -EBADMSG
-		   : 0;
+	return 0;
 }
 
 static int
-take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_terminate(const struct command *c)
 {
-	if (nfds > 0 ||
-	    control_get(packet, len, RUNNER_COMMAND_TERMINATE, NULL) < 0)
-		return -EBADMSG;
 	/* A broker that leaves and the next one may both end a session. */
 	if (state == RUNNER_TERMINATING)
 		return 0;
@@ -326,12 +317,10 @@ take_terminate(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 
 /* It means nothing here. */
 static int
-take_token(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_token(const struct command *c)
 {
-	return nfds > 0 || control_get(
-			       packet, len, RUNNER_COMMAND_TOKEN, &token) < 0
-		   ? -EBADMSG
-		   : 0;
+	token = c->in->token;
+	return 0;
 }
 
 static void
@@ -345,7 +334,7 @@ report_running(const struct session_process *p)
 
 /* Asked by a new broker: the one that knew this runner is gone. */
 static int
-take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
+take_identify(const struct command *c)
 {
 	struct control_identity i = {
 		.generation = session.generation,
@@ -359,14 +348,7 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 		.terminating = state == RUNNER_TERMINATING,
 	};
 	const struct session_process *p;
-	int err = control_get(packet, len, RUNNER_COMMAND_IDENTIFY, NULL);
 
-	/*
-	 * A broker of another version learns this runner's version from the
-	 * answer, and decides.
-	 */
-	if (nfds > 0 || (err < 0 && err != -EPROTO))
-		return -EBADMSG;
 	memcpy(i.peer, session.client.peer, sizeof(i.peer));
 	/* It comes first, so that the broker knows it as soon as it knows the
 	 * session. */
@@ -380,52 +362,50 @@ take_identify(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	return 0;
 }
 
-/*
- * A second answer to a question that two brokers have read: the first died
- * before it answered, and the runner asked again.
- */
-static int
-take_late(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
-{
-	union {
-		struct control_keep keep;
-		struct control_list list;
-	} answer;
-
-	return nfds > 0 || control_get(packet, len, control_peek(packet, len),
-			       &answer) < 0
-		   ? -EBADMSG
-		   : 0;
-}
+#define FDS_VARY	 SIZE_MAX /* the command says how many */
+#define READY_OR_ENDING	 (RUNNER_READY | RUNNER_TERMINATING)
+#define CONFIGURED_OR_ON (RUNNER_CONFIGURED | READY_OR_ENDING)
 
 static const struct runner_command {
 	enum control_type type;
 	unsigned when;
-	int (*take)(
-	    const uint8_t *packet, size_t len, const int *fds, size_t nfds);
+	size_t nfds;
+	int (*take)(const struct command *c);
 } runner_commands[] = {
-	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, take_configure },
-	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, take_audit },
-	{ RUNNER_COMMAND_SANDBOX,
-	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
-	    take_sandbox },
-	{ RUNNER_COMMAND_AUDIT_STATE,
-	    RUNNER_CONFIGURED | RUNNER_READY | RUNNER_TERMINATING,
-	    take_audit_state },
-	{ RUNNER_COMMAND_ATTACH, RUNNER_READY, take_attach },
-	{ RUNNER_COMMAND_ATTACH_PROXIED, RUNNER_READY, take_attach },
-	{ RUNNER_COMMAND_PROBE, RUNNER_READY | RUNNER_TERMINATING, take_probe },
-	{ RUNNER_COMMAND_WATCH, RUNNER_READY, take_watch },
-	{ RUNNER_COMMAND_DETACH, RUNNER_READY | RUNNER_TERMINATING,
-	    take_detach },
-	{ RUNNER_COMMAND_TERMINATE, RUNNER_READY | RUNNER_TERMINATING,
-	    take_terminate },
-	{ RUNNER_COMMAND_KEEP, RUNNER_READY | RUNNER_TERMINATING, take_late },
-	{ RUNNER_COMMAND_LIST, RUNNER_READY | RUNNER_TERMINATING, take_late },
-	{ RUNNER_COMMAND_TOKEN, RUNNER_READY | RUNNER_TERMINATING, take_token },
-	{ RUNNER_COMMAND_IDENTIFY, RUNNER_READY | RUNNER_TERMINATING,
-	    take_identify },
+	{ RUNNER_COMMAND_CONFIGURE, RUNNER_FRESH, FDS_VARY, take_configure },
+	{ RUNNER_COMMAND_AUDIT, RUNNER_CONFIGURED, 0, take_audit },
+	{ RUNNER_COMMAND_SANDBOX, CONFIGURED_OR_ON, 0, take_sandbox },
+	{ RUNNER_COMMAND_AUDIT_STATE, CONFIGURED_OR_ON, 0, take_audit_state },
+	{ RUNNER_COMMAND_ATTACH, RUNNER_READY, 1, take_attach },
+	{ RUNNER_COMMAND_ATTACH_PROXIED, RUNNER_READY, 1, take_attach },
+	{ RUNNER_COMMAND_PROBE, READY_OR_ENDING, 0, take_probe },
+	{ RUNNER_COMMAND_WATCH, RUNNER_READY, 1, take_watch },
+	{ RUNNER_COMMAND_DETACH, READY_OR_ENDING, 0, take_nothing },
+	{ RUNNER_COMMAND_TERMINATE, READY_OR_ENDING, 0, take_terminate },
+	{ RUNNER_COMMAND_KEEP, READY_OR_ENDING, 0, take_nothing },
+	{ RUNNER_COMMAND_LIST, READY_OR_ENDING, 0, take_nothing },
+	{ RUNNER_COMMAND_TOKEN, READY_OR_ENDING, 0, take_token },
+	{ RUNNER_COMMAND_IDENTIFY, READY_OR_ENDING, 0, take_identify },
 };
+
+static int
+take_one(const struct runner_command *row, const uint8_t *packet, size_t len,
+    const int *fds, size_t nfds)
+{
+	const struct command c = { row->type, nfds, fds, &payload_in };
+	int err = control_get(packet, len, row->type, &payload_in);
+
+	/*
+	 * A broker of another version learns this runner's version from the
+	 * answer, and decides.
+	 */
+	if (err == -EPROTO && row->type == RUNNER_COMMAND_IDENTIFY)
+		err = 0;
+	if (err < 0 || !(row->when & state) ||
+	    (row->nfds != FDS_VARY && row->nfds != nfds))
+		return -EBADMSG;
+	return row->take(&c);
+}
 
 /* Carries out a command of the broker; an impossible one ends the runner. */
 static void
@@ -437,8 +417,7 @@ take(const uint8_t *packet, size_t len, const int *fds, size_t nfds)
 	for (size_t i = 0; i < nitems(runner_commands); i++) {
 		if (runner_commands[i].type != type)
 			continue;
-		if (!(runner_commands[i].when & state) ||
-		    runner_commands[i].take(packet, len, fds, nfds) < 0)
+		if (take_one(&runner_commands[i], packet, len, fds, nfds) < 0)
 			break;
 		return;
 	}
@@ -540,7 +519,7 @@ commands_run(struct event_base *event_base, char **env)
 		drop_capabilities();
 	heap_init(base);
 	heap_scratch(packet_in, sizeof(packet_in));
-	heap_scratch(&limits_in, sizeof(limits_in));
+	heap_scratch(&payload_in, sizeof(payload_in));
 	take_first();
 	heap_turn(); /* a spare runner may wait long for its next command */
 	for (;;) {
