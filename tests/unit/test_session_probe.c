@@ -108,13 +108,9 @@ was_sent(int channel, enum control_type type, void *payload)
 static void
 report(uint32_t number)
 {
-	const struct control_runner_probe p = { .number = number };
-	struct buf b;
+	const union runner_report r = { .probe = { .number = number } };
 
-	buf_init(&b, CONTROL_MESSAGE_MAX);
-	control_put(&b, RUNNER_EVENT_PROBED, &p);
-	assert_true(session_probe_report(&session, b.data, b.len));
-	buf_clear(&b);
+	assert_int_equal(session_probe_report(&session, &r), 0);
 }
 
 static void

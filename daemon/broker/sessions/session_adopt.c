@@ -257,17 +257,10 @@ session_adopt_report(
 }
 
 int
-session_adopt_again(const struct session *s, const uint8_t *packet, size_t len)
+session_adopt_again(struct session *s, const union runner_report *r)
 {
-	struct control_identity i;
-	struct control_token t;
-
-	if (!s->runner.adopted)
-		return -EBADMSG;
-	if (control_get(packet, len, RUNNER_EVENT_TOKEN, &t) == 0)
-		return 0;
-	return control_get(packet, len, RUNNER_EVENT_IDENTITY, &i) == 0 &&
-		       i.generation <= s->attachment.generation
+	return s->runner.adopted &&
+		       r->identity.generation <= s->attachment.generation
 		   ? 0
 		   : -EBADMSG;
 }

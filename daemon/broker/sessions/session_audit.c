@@ -172,18 +172,15 @@ find_running(const struct session *s, const char *id)
 }
 
 int
-session_audit_running(struct session *s, const uint8_t *packet, size_t len)
+session_audit_running(struct session *s, const union runner_report *r)
 {
-	struct control_running r;
-
-	if (!s->runner.adopted ||
-	    control_get(packet, len, RUNNER_EVENT_RUNNING, &r) < 0)
+	if (!s->runner.adopted)
 		return -EBADMSG;
 	/* A command of the previous broker's time is recorded already. */
-	if (find_running(s, r.process) != NULL)
+	if (find_running(s, r->running.process) != NULL)
 		return 0;
 	s->commands.running++;
-	return note_started(s, r.process);
+	return note_started(s, r->running.process);
 }
 
 static void
@@ -197,41 +194,39 @@ note_exited(struct session *s, const char *id)
 	free(p);
 }
 
-static int
-report_started(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+int
+session_audit_started(struct session *s, const union runner_report *r)
 {
-	struct control_started started;
+	const struct control_started *started = &r->started;
 	struct audit_start start;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_EVENT_STARTED, &started) < 0 ||
-	    started.asked.type > 2 || started.asked.network >= REACHES ||
-	    started.enforced.network >= REACHES ||
-	    note_started(s, started.process) < 0)
+	if (started->asked.type > 2 || started->asked.network >= REACHES ||
+	    started->enforced.network >= REACHES ||
+	    note_started(s, started->process) < 0)
 		return -EBADMSG;
-	stats_started(m, s, &started);
+	stats_started(&broker, s, started);
 	begin(&e, s, "process-started");
 	audit_string(&e, "peer", s->attachment.peer);
-	audit_string(&e, "process", started.process);
-	audit_number(&e, "pid", started.pid);
-	audit_string(&e, "cwd", started.cwd);
-	audit_flag(&e, "cwdCut", started.cwd_cut);
-	audit_string(&e, "command", started.command);
-	audit_flag(&e, "commandCut", started.command_cut);
-	audit_number(&e, "redacted", started.redacted);
-	audit_flag(&e, "tty", started.tty);
-	audit_flag(&e, "sandboxed", started.sandboxed);
-	put_policy(&e, "asked", &started.asked);
-	put_policy(&e, "enforced", &started.enforced);
-	audit_number(&e, "landlockAbi", started.landlock_abi);
-	audit_flag(&e, "landlockOnly", started.landlock_only);
+	audit_string(&e, "process", started->process);
+	audit_number(&e, "pid", started->pid);
+	audit_string(&e, "cwd", started->cwd);
+	audit_flag(&e, "cwdCut", started->cwd_cut);
+	audit_string(&e, "command", started->command);
+	audit_flag(&e, "commandCut", started->command_cut);
+	audit_number(&e, "redacted", started->redacted);
+	audit_flag(&e, "tty", started->tty);
+	audit_flag(&e, "sandboxed", started->sandboxed);
+	put_policy(&e, "asked", &started->asked);
+	put_policy(&e, "enforced", &started->enforced);
+	audit_number(&e, "landlockAbi", started->landlock_abi);
+	audit_flag(&e, "landlockOnly", started->landlock_only);
 	snprintf(e.start.session, sizeof(e.start.session), "%s", s->id);
 	snprintf(
-	    e.start.process, sizeof(e.start.process), "%s", started.process);
+	    e.start.process, sizeof(e.start.process), "%s", started->process);
 	start = e.start;
-	if (end(&e, &m->conf->audit) < 0)
-		end_unrecorded(m, s, &start);
+	if (end(&e, &broker.conf->audit) < 0)
+		end_unrecorded(&broker, s, &start);
 	return 0;
 }
 
@@ -265,33 +260,25 @@ record_exited(
 	end(&e, &m->conf->audit);
 }
 
-static int
-report_exited(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+int
+session_audit_exited(struct session *s, const union runner_report *r)
 {
-	struct control_exited exited;
-
-	if (control_get(packet, len, RUNNER_EVENT_EXITED, &exited) < 0 ||
-	    exited.cause >= END_CAUSES)
+	if (r->exited.cause >= END_CAUSES)
 		return -EBADMSG;
-	note_exited(s, exited.process);
-	record_exited(m, s, &exited);
+	note_exited(s, r->exited.process);
+	record_exited(&broker, s, &r->exited);
 	return 0;
 }
 
-static int
-report_limited(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+int
+session_audit_limited(struct session *s, const union runner_report *r)
 {
-	struct control_limited limited;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_EVENT_LIMITED, &limited) < 0)
-		return -EBADMSG;
 	begin(&e, s, "limit-acted");
-	audit_string(&e, "process", limited.process);
-	audit_string(&e, "limit", limited.limit);
-	end(&e, &m->conf->audit);
+	audit_string(&e, "process", r->limited.process);
+	audit_string(&e, "limit", r->limited.limit);
+	end(&e, &broker.conf->audit);
 	return 0;
 }
 
@@ -313,102 +300,68 @@ session_audit_processes_ended(struct broker *m, struct session *s)
 	}
 }
 
-static int
-report_file(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+int
+session_audit_file(struct session *s, const union runner_report *r)
 {
-	struct control_file file;
+	const struct control_file *file = &r->file;
 	struct audit_event e;
 
-	if (control_get(packet, len, RUNNER_EVENT_FILE, &file) < 0)
-		return -EBADMSG;
 	begin(&e, s, "file-operation");
-	audit_string(&e, "operation", file.operation);
-	audit_string(&e, "path", file.path);
-	if (file.destination[0] != '\0')
+	audit_string(&e, "operation", file->operation);
+	audit_string(&e, "path", file->path);
+	if (file->destination[0] != '\0')
 		audit_string(&e,
-		    strcmp(file.operation, "fs/symlink") == 0 ? "target"
-							      : "destination",
-		    file.destination);
-	audit_flag(&e, "pathCut", file.cut);
-	audit_flag(&e, "sandboxed", file.sandboxed);
-	end(&e, &m->conf->audit);
+		    strcmp(file->operation, "fs/symlink") == 0 ? "target"
+							       : "destination",
+		    file->destination);
+	audit_flag(&e, "pathCut", file->cut);
+	audit_flag(&e, "sandboxed", file->sandboxed);
+	end(&e, &broker.conf->audit);
 	return 0; /* it is done; session_audit_watch() stops the next one */
 }
-
-static int
-report_http(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
-{
-	struct control_http http;
-	struct audit_event e;
-
-	if (control_get(packet, len, RUNNER_EVENT_HTTP, &http) < 0)
-		return -EBADMSG;
-	begin(&e, s, "http-request");
-	audit_string(&e, "method", http.method);
-	audit_flag(&e, "methodCut", http.method_cut);
-	audit_string(&e, "url", http.url);
-	audit_flag(&e, "urlCut", http.url_cut);
-	audit_number(&e, "redacted", http.redacted);
-	end(&e, &m->conf->audit);
-	return 0; /* it is done; session_audit_watch() stops the next one */
-}
-
-static int
-report_network(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
-{
-	struct control_network n;
-	struct audit_event e;
-
-	if (control_get(packet, len, RUNNER_EVENT_NETWORK, &n) < 0 ||
-	    n.protocol >= NETPROXY_PROTOCOLS || n.source >= NETPROXY_SOURCES ||
-	    n.reason >= NETPROXY_REASONS)
-		return -EBADMSG;
-	stats_network(m, &n);
-	if (n.counted)
-		return 0;
-	begin(&e, s, n.allowed ? "network-allowed" : "network-denied");
-	if (n.protocol != NETPROXY_REQUEST)
-		audit_string(&e, "process", n.process);
-	audit_string(&e, "host", n.host);
-	audit_number(&e, "port", n.port);
-	audit_string(&e, "protocol", netproxy_protocol_name(n.protocol));
-	audit_string(&e, "decidedBy", netproxy_decider_name(n.source));
-	audit_string(&e, "reason",
-	    netproxy_reason_name(n.allowed ? NETPROXY_LISTED : n.reason));
-	if (n.rule[0] != '\0')
-		audit_string(&e, "rule", n.rule);
-	audit_number(&e, "unrecorded", n.unrecorded);
-	end(&e, &m->conf->audit);
-	return 0;
-}
-
-/* A runner that was not asked for reports must not send these. */
-static const struct report {
-	enum control_type type;
-	int (*take)(struct broker *m, struct session *s, const uint8_t *packet,
-	    size_t len);
-} reports[] = {
-	{ RUNNER_EVENT_STARTED, report_started },
-	{ RUNNER_EVENT_EXITED, report_exited },
-	{ RUNNER_EVENT_LIMITED, report_limited },
-	{ RUNNER_EVENT_FILE, report_file },
-	{ RUNNER_EVENT_HTTP, report_http },
-	{ RUNNER_EVENT_NETWORK, report_network },
-};
 
 int
-session_audit_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+session_audit_http(struct session *s, const union runner_report *r)
 {
-	enum control_type type = control_peek(packet, len);
+	const struct control_http *http = &r->http;
+	struct audit_event e;
 
-	for (size_t i = 0; i < nitems(reports) && s->runner.audited; i++)
-		if (reports[i].type == type)
-			return reports[i].take(m, s, packet, len);
-	return -EBADMSG;
+	begin(&e, s, "http-request");
+	audit_string(&e, "method", http->method);
+	audit_flag(&e, "methodCut", http->method_cut);
+	audit_string(&e, "url", http->url);
+	audit_flag(&e, "urlCut", http->url_cut);
+	audit_number(&e, "redacted", http->redacted);
+	end(&e, &broker.conf->audit);
+	return 0; /* it is done; session_audit_watch() stops the next one */
+}
+
+int
+session_audit_network(struct session *s, const union runner_report *r)
+{
+	const struct control_network *n = &r->network;
+	struct audit_event e;
+
+	if (n->protocol >= NETPROXY_PROTOCOLS ||
+	    n->source >= NETPROXY_SOURCES || n->reason >= NETPROXY_REASONS)
+		return -EBADMSG;
+	stats_network(&broker, n);
+	if (n->counted)
+		return 0;
+	begin(&e, s, n->allowed ? "network-allowed" : "network-denied");
+	if (n->protocol != NETPROXY_REQUEST)
+		audit_string(&e, "process", n->process);
+	audit_string(&e, "host", n->host);
+	audit_number(&e, "port", n->port);
+	audit_string(&e, "protocol", netproxy_protocol_name(n->protocol));
+	audit_string(&e, "decidedBy", netproxy_decider_name(n->source));
+	audit_string(&e, "reason",
+	    netproxy_reason_name(n->allowed ? NETPROXY_LISTED : n->reason));
+	if (n->rule[0] != '\0')
+		audit_string(&e, "rule", n->rule);
+	audit_number(&e, "unrecorded", n->unrecorded);
+	end(&e, &broker.conf->audit);
+	return 0;
 }
 
 /* --- commands to the runner --------------------------------------------- */

@@ -48,20 +48,16 @@ open_file(struct session *s, const char *name)
 	    s->identity->record.number, s->identity->record.directory, name);
 }
 
-/* A runner asks for a file and gets an answer. Returns as
- * session_audit_report(). */
+/* A runner asks for a file and gets an answer. */
 static int
-session_recording_event(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+take_recording(struct session *s, const union runner_report *r)
 {
 	struct control_recording_file answer = { 0 };
 	_cleanup_free_ char *name = NULL, *path = NULL;
 	_cleanup_close_ int fd = -1;
-	struct control_recording_wanted ask;
 	int err = 0;
 
-	if (s->identity->record.directory == NULL ||
-	    control_get(packet, len, RUNNER_EVENT_RECORDING_FILE, &ask) < 0)
+	if (s->identity->record.directory == NULL)
 		return -EBADMSG;
 	s->runner.recordings++;
 	name = make_name(s);
@@ -73,7 +69,8 @@ session_recording_event(
 	}
 	/* The record comes before the first byte that is recorded. */
 	if (fd >= 0)
-		err = session_audit_recorded(m, s, ask.process, path);
+		err = session_audit_recorded(
+		    &broker, s, r->recording.process, path);
 	session_send_command(
 	    s, RUNNER_COMMAND_RECORDING_FILE, &answer, &fd, fd >= 0);
 	return err;
@@ -84,41 +81,39 @@ session_recording_event(
 /* The most reports that are read at once; more than a socket holds. */
 #define REPORTS_MAX 1024
 
-static bool
-take_detached(struct session *s, const uint8_t *packet, size_t len)
+static int
+take_detached(struct session *s, const union runner_report *r)
 {
-	struct control_detached d;
+	const struct control_detached *d = &r->detached;
 
-	if (control_get(packet, len, RUNNER_EVENT_DETACHED, &d) < 0 ||
-	    d.end > CHANNEL_END_RUNNER ||
-	    d.generation > s->attachment.generation)
-		return false;
-	if (d.generation > s->attachment.reported)
-		s->attachment.reported = d.generation;
-	if (d.generation == s->attachment.generation) {
-		s->attachment.end = d.end;
-		s->attachment.empty = d.empty;
+	if (d->end > CHANNEL_END_RUNNER ||
+	    d->generation > s->attachment.generation)
+		return -EBADMSG;
+	if (d->generation > s->attachment.reported)
+		s->attachment.reported = d->generation;
+	if (d->generation == s->attachment.generation) {
+		s->attachment.end = d->end;
+		s->attachment.empty = d->empty;
 	}
 	/* The connection may have ended before the runner reported it. */
 	session_limit_end_empty(&broker, s);
-	return true;
-}
-
-static bool
-take_unwatched(struct session *s, const uint8_t *packet, size_t len)
-{
-	struct control_unwatched u;
-
-	return control_get(packet, len, RUNNER_EVENT_UNWATCHED, &u) == 0 &&
-	       u.end <= CHANNEL_END_RUNNER &&
-	       session_watch_ended(s, u.number, u.end);
+	return 0;
 }
 
 static int
-take_end(struct session *s, const uint8_t *packet, size_t len)
+take_unwatched(struct session *s, const union runner_report *r)
 {
-	if (control_get(packet, len, RUNNER_EVENT_END, NULL) < 0)
-		return -EBADMSG;
+	const struct control_unwatched *u = &r->unwatched;
+
+	return u->end <= CHANNEL_END_RUNNER &&
+		       session_watch_ended(s, u->number, u->end)
+		   ? 0
+		   : -EBADMSG;
+}
+
+static int
+take_end(struct session *s, const union runner_report *r)
+{
 	if (s->state == SESSION_STATE_TERMINATING)
 		return 0;
 	s->asked_to_end = true;
@@ -132,48 +127,59 @@ take_end(struct session *s, const uint8_t *packet, size_t len)
 
 /* For later sessions of the identity, and for no other one: a runner is its
  * user's. */
-static bool
-take_redirects(struct session *s, const uint8_t *packet, size_t len)
+static int
+take_redirects(struct session *s, const union runner_report *r)
 {
-	struct control_redirects r;
-
-	if (control_get(packet, len, RUNNER_EVENT_REDIRECTS, &r) < 0)
-		return false;
-	s->identity->redirects = r.possible ? CAN : CAN_NOT;
-	return true;
+	s->identity->redirects = r->redirects.possible ? CAN : CAN_NOT;
+	return 0;
 }
+
+/* A second answer to a new broker; see session_adopt_again(). */
+static int
+take_token(struct session *s, const union runner_report *r)
+{
+	return s->runner.adopted ? 0 : -EBADMSG;
+}
+
+static const struct report {
+	enum control_type type;
+	bool audit; /* only if the runner was asked for such reports */
+	int (*take)(struct session *s, const union runner_report *r);
+} reports[] = {
+	{ RUNNER_EVENT_DETACHED, false, take_detached },
+	{ RUNNER_EVENT_PROBED, false, session_probe_report },
+	{ RUNNER_EVENT_UNWATCHED, false, take_unwatched },
+	{ RUNNER_EVENT_REDIRECTS, false, take_redirects },
+	{ RUNNER_EVENT_END, false, take_end },
+	{ RUNNER_EVENT_TOKEN, false, take_token },
+	{ RUNNER_EVENT_IDENTITY, false, session_adopt_again },
+	{ RUNNER_EVENT_RUNNING, false, session_audit_running },
+	{ RUNNER_EVENT_KEEP, false, session_keep_report },
+	{ RUNNER_EVENT_LIST, false, session_list_report },
+	{ RUNNER_EVENT_KEPT, false, session_kept_report },
+	{ RUNNER_EVENT_RECORDING_FILE, false, take_recording },
+	{ RUNNER_EVENT_STARTED, true, session_audit_started },
+	{ RUNNER_EVENT_EXITED, true, session_audit_exited },
+	{ RUNNER_EVENT_LIMITED, true, session_audit_limited },
+	{ RUNNER_EVENT_FILE, true, session_audit_file },
+	{ RUNNER_EVENT_HTTP, true, session_audit_http },
+	{ RUNNER_EVENT_NETWORK, true, session_audit_network },
+};
 
 /* Returns 0, -EBADMSG, or another -errno if the session must not go on. */
 static int
 take_one(struct session *s, const uint8_t *packet, size_t len)
 {
-	switch (control_peek(packet, len)) {
-	case RUNNER_EVENT_DETACHED:
-		return take_detached(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_EVENT_PROBED:
-		return session_probe_report(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_EVENT_UNWATCHED:
-		return take_unwatched(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_EVENT_REDIRECTS:
-		return take_redirects(s, packet, len) ? 0 : -EBADMSG;
-	case RUNNER_EVENT_END:
-		return take_end(s, packet, len);
-	case RUNNER_EVENT_TOKEN:
-	case RUNNER_EVENT_IDENTITY:
-		return session_adopt_again(s, packet, len);
-	case RUNNER_EVENT_RUNNING:
-		return session_audit_running(s, packet, len);
-	case RUNNER_EVENT_KEEP:
-		return session_keep_report(&broker, s, packet, len);
-	case RUNNER_EVENT_LIST:
-		return session_list_report(&broker, s, packet, len);
-	case RUNNER_EVENT_KEPT:
-		return session_kept_report(&broker, s, packet, len);
-	case RUNNER_EVENT_RECORDING_FILE:
-		return session_recording_event(&broker, s, packet, len);
-	default:
-		return session_audit_report(&broker, s, packet, len);
-	}
+	enum control_type type = control_peek(packet, len);
+	union runner_report r;
+
+	for (const struct report *row = reports;
+	     row < reports + nitems(reports); row++)
+		if (row->type == type && (!row->audit || s->runner.audited))
+			return control_get(packet, len, type, &r) < 0
+				   ? -EBADMSG
+				   : row->take(s, &r);
+	return -EBADMSG;
 }
 
 /* Nothing more is read from the runner. */

@@ -155,24 +155,20 @@ tell(struct broker *m, const struct session *s,
 }
 
 int
-session_keep_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+session_keep_report(struct session *s, const union runner_report *r)
 {
-	struct control_keep answer = { 0 };
-	struct control_keep_wanted wanted;
+	const struct control_keep_wanted *wanted = &r->keep;
+	struct control_keep answer = { .number = wanted->number };
 	struct keep keep = { 0 };
 
-	if (control_get(packet, len, RUNNER_EVENT_KEEP, &wanted) < 0)
-		return -EBADMSG;
-	answer.number = wanted.number;
-	if (wanted.keep && is_permitted(m, s, answer.reason))
-		grant(m, s, &wanted, &answer);
-	tell(m, s, &wanted, &answer);
+	if (wanted->keep && is_permitted(&broker, s, answer.reason))
+		grant(&broker, s, wanted, &answer);
+	tell(&broker, s, wanted, &answer);
 	if (answer.reason[0] == '\0') {
 		keep.max_ms = answer.max_ms;
 		keep.ms = answer.ms;
-		keep.running = wanted.running;
-		set(m, s, &keep);
+		keep.running = wanted->running;
+		set(&broker, s, &keep);
 	}
 	session_send_command(s, RUNNER_COMMAND_KEEP, &answer, NULL, 0);
 	return 0;
@@ -182,26 +178,24 @@ session_keep_report(
  * before its time. A runner that was taken over could lie here of its own
  * session, within CONTROL_KEEP_MAX_MS. */
 int
-session_kept_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+session_kept_report(struct session *s, const union runner_report *r)
 {
+	const struct control_keep_state *k = &r->kept;
 	struct keep keep = s->keep;
-	struct control_keep_state k;
 	int64_t now = now_ms();
 
-	if (control_get(packet, len, RUNNER_EVENT_KEPT, &k) < 0 ||
-	    (!session_is_kept(s) && !s->runner.adopted) || k.max_ms == 0 ||
-	    k.max_ms > CONTROL_KEEP_MAX_MS || k.since_ms > INT64_MAX / 2 ||
-	    k.detached_ms > CONTROL_KEEP_MAX_MS)
+	if ((!session_is_kept(s) && !s->runner.adopted) || k->max_ms == 0 ||
+	    k->max_ms > CONTROL_KEEP_MAX_MS || k->since_ms > INT64_MAX / 2 ||
+	    k->detached_ms > CONTROL_KEEP_MAX_MS)
 		return -EBADMSG;
 	if (!session_is_kept(s)) {
-		keep.max_ms = k.max_ms;
-		keep.ms = k.ms;
+		keep.max_ms = k->max_ms;
+		keep.ms = k->ms;
 		if (s->state == SESSION_STATE_DETACHED)
-			s->detached_ms = now - (int64_t)k.detached_ms;
+			s->detached_ms = now - (int64_t)k->detached_ms;
 	}
-	keep.running = k.running;
-	keep.idle_ms = now - (int64_t)k.since_ms;
-	set(m, s, &keep);
+	keep.running = k->running;
+	keep.idle_ms = now - (int64_t)k->since_ms;
+	set(&broker, s, &keep);
 	return 0;
 }

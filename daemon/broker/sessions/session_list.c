@@ -87,25 +87,20 @@ put(const struct broker *m, struct control_listed *l, const struct session *s)
 }
 
 int
-session_list_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len)
+session_list_report(struct session *s, const union runner_report *r)
 {
-	struct page page = { .identity = s->identity };
-	struct control_list_wanted wanted;
+	struct page page = { .identity = s->identity, .after = r->list.after };
 	const struct session *other;
 	static struct control_list answer;
 
-	if (control_get(packet, len, RUNNER_EVENT_LIST, &wanted) < 0)
-		return -EBADMSG;
-	page.after = wanted.after;
-	TABLE_FOREACH (other, &m->sessions->by_id, by_id)
+	TABLE_FOREACH (other, &broker.sessions->by_id, by_id)
 		put_on_page(&page, other);
-	answer = (struct control_list){ .number = wanted.number,
+	answer = (struct control_list){ .number = r->list.number,
 		.count = page.count,
 		.more = page.more,
-		.incomplete = m->sessions->unknown > 0 };
+		.incomplete = broker.sessions->unknown > 0 };
 	for (uint32_t i = 0; i < page.count; i++)
-		put(m, &answer.sessions[i], page.rows[i].session);
+		put(&broker, &answer.sessions[i], page.rows[i].session);
 	session_send_command(s, RUNNER_COMMAND_LIST, &answer, NULL, 0);
 	return 0;
 }

@@ -68,21 +68,19 @@ session_probe_runner(struct broker *m, struct session *s)
 		session_send_command(s, RUNNER_COMMAND_PROBE, &ask, NULL, 0);
 }
 
-bool
-session_probe_report(struct session *s, const uint8_t *packet, size_t len)
+int
+session_probe_report(struct session *s, const union runner_report *r)
 {
-	struct control_runner_probe p;
+	uint32_t number = r->probe.number;
 
-	if (control_get(packet, len, RUNNER_EVENT_PROBED, &p) < 0)
-		return false;
-	if (p.number == 0) {
+	if (number == 0) {
 		broker.sessions->owing -= s->runner.asked_ms > 0;
 		s->runner.asked_ms = 0;
 	}
 	/* The answer may come too late. */
-	if (p.number != 0 && p.number == s->probe.number)
+	if (number != 0 && number == s->probe.number)
 		broker.on->session_probed(&broker, s);
-	return true;
+	return 0;
 }
 
 /* --- whether runners answer ---------------------------------------------- */

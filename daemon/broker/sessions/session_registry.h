@@ -253,6 +253,27 @@ void session_name_group(struct session *s, const struct spawn_groups *groups);
 /* Ends a SPARE session. */
 void session_discard(struct registry *r, struct session *s);
 
+/* What a runner reports, decoded. */
+union runner_report {
+	struct control_runner_probe probe;
+	struct control_detached detached;
+	struct control_unwatched unwatched;
+	struct control_started started;
+	struct control_exited exited;
+	struct control_limited limited;
+	struct control_file file;
+	struct control_http http;
+	struct control_network network;
+	struct control_redirects redirects;
+	struct control_recording_wanted recording;
+	struct control_token token;
+	struct control_identity identity;
+	struct control_running running;
+	struct control_keep_wanted keep;
+	struct control_list_wanted list;
+	struct control_keep_state kept;
+};
+
 /* In session_adopt.c. session_adopt_all() takes over the runners of the
  * previous broker and asks each of them about its session.
  * session_adopt_report() takes what such a runner reports, and returns false if
@@ -266,8 +287,7 @@ void session_adopt_forget(struct registry *r, struct session *s);
 /* Another answer of a runner that was adopted. A broker that left before it
  * read its own answer leaves it to this one in the channel. Such an answer says
  * nothing new. Returns 0, or -EBADMSG if the answer is impossible. */
-int session_adopt_again(
-    const struct session *s, const uint8_t *packet, size_t len);
+int session_adopt_again(struct session *s, const union runner_report *r);
 
 bool session_adopt_waits(struct broker *m, int64_t now);
 
@@ -391,8 +411,8 @@ int session_probe_take(struct session *s);
 /* The front-end has handed the client over, so the runner is asked. */
 void session_probe_runner(struct broker *m, struct session *s);
 
-/* The runner answers. Returns false if the report is impossible. */
-bool session_probe_report(struct session *s, const uint8_t *packet, size_t len);
+/* The runner answers. Returns 0. */
+int session_probe_report(struct session *s, const union runner_report *r);
 
 /* Asks each runner that owes no answer whether it answers. This is done when
  * somebody wants to know, so that nobody wakes the runners of idle sessions.
@@ -472,17 +492,14 @@ void session_keep_over(struct broker *m, struct session *s);
 
 /* Takes RUNNER_EVENT_KEEP, which it answers, or RUNNER_EVENT_KEPT. Returns 0
  * or -EBADMSG. */
-int session_keep_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
-int session_kept_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+int session_keep_report(struct session *s, const union runner_report *r);
+int session_kept_report(struct session *s, const union runner_report *r);
 
 /* --- session_list.c ------------------------------------------------------ */
 
 /* Takes RUNNER_EVENT_LIST, and answers with sessions of the same identity.
- * Returns 0 or -EBADMSG. */
-int session_list_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+ * Returns 0. */
+int session_list_report(struct session *s, const union runner_report *r);
 
 /* Returns the number of the session, which root gave it. */
 uint64_t session_number(const struct session *s);
@@ -511,15 +528,19 @@ int session_audit_recorded(struct broker *m, const struct session *s,
 
 /* An adopted session has a running command whose start is recorded. Returns 0
  * or -EBADMSG. */
-int session_audit_running(struct session *s, const uint8_t *packet, size_t len);
+int session_audit_running(struct session *s, const union runner_report *r);
 
 /* Tells a new runner what it must report. */
 void session_audit_configure(struct broker *m, struct session *s);
 
-/* Takes a report of the runner. Returns 0, -EBADMSG if it is none of these or
- * impossible, or another -errno as above. */
-int session_audit_report(
-    struct broker *m, struct session *s, const uint8_t *packet, size_t len);
+/* Take what a runner reports of its commands. Return 0, or -EBADMSG if it is
+ * impossible. */
+int session_audit_started(struct session *s, const union runner_report *r);
+int session_audit_exited(struct session *s, const union runner_report *r);
+int session_audit_limited(struct session *s, const union runner_report *r);
+int session_audit_file(struct session *s, const union runner_report *r);
+int session_audit_http(struct session *s, const union runner_report *r);
+int session_audit_network(struct session *s, const union runner_report *r);
 
 /* The runner is gone: records the end of every command whose end it did not
  * report. */
