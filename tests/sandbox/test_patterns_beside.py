@@ -137,6 +137,20 @@ def test_a_search_that_dies_refuses_and_the_next_works(one):
     assert one.run("cat a.env; echo again").stdout == "again\n"
 
 
+@pytest.mark.nightly
+def test_a_file_system_that_never_answers_refuses(one):
+    """Those who look there, and nobody else: also when more wait than may look at the same time."""
+    with Stopped(one):
+        there = [send_start(one, "true")[1] for _ in range(6)]
+        read = one.client.post("fs/readFile", {"path": uri(one.cwd / "a.env"), "sandbox": one.sandbox})
+        elsewhere = Shell(one.client, workspace_write(one.cwd / "d", more=[glob("**/*.env")]), one.cwd / "d")
+        assert elsewhere.run("cat b.env; echo on", timeout=60).stdout == "on\n"
+        for request in (*there, read):
+            error = one.client.answer(request, 60)["error"]
+            assert error["code"] == -32602 and "a file system below what its policy names does not answer" in error["message"], error
+    assert one.run("cat a.env; echo again").stdout == "again\n"
+
+
 def test_a_connection_that_is_ended_meanwhile(one):
     """For a fault of the client: what still looks is not carried out; the session goes on."""
     client = one.client

@@ -10,8 +10,12 @@
 #include "loop.h"
 #include "slow_paths.h"
 
-/* For a tree of any size on a disk that answers. */
-#define SCAN_SECONDS 60
+/* How often a search is looked at, and how many looks in a row find it in one
+ * wait where the file system does not answer. */
+#define LOOK_SECONDS 5
+#define LOOKS_STUCK  2
+/* As many looks as a tree of any size needs. */
+#define LOOKS_MAX 120
 
 /* Its descriptor. */
 #define TELL_FD 3
@@ -183,7 +187,10 @@ end(struct build *b, int err)
 		plan_clear(&v.plan);
 		v = (struct sandbox_verdict){ 0 };
 		v.err = sandboxes_refuse(
-		    "looking at what its policy names", v.error);
+		    err == -ETIMEDOUT
+			? "a file system below what its policy names does not answer"
+			: "looking at what its policy names",
+		    v.error);
 	} else if (err < 0) {
 		v.err = err;
 	}
@@ -208,7 +215,20 @@ in_cb(evutil_socket_t fd, short what, void *arg)
 	buf_commit(&b->text, (size_t)n);
 	b->at = b->text.len < b->npaths + 1 ? b->text.len : b->npaths + 1;
 	if (was_opening && !is_opening(b))
-		loop_add_ms(&b->deadline, SCAN_SECONDS * 1000);
+		loop_add_ms(&b->deadline, LOOK_SECONDS * 1000);
+}
+
+/* Tells whether the search waits as it did at the looks before. */
+static bool
+is_stuck(struct build *b)
+{
+	uint64_t switches;
+	bool same = reaper_is_waiting(&b->child, &switches) && b->looks > 0 &&
+		    switches == b->switches;
+
+	b->stuck = same ? b->stuck + 1 : 0;
+	b->switches = switches;
+	return b->stuck == LOOKS_STUCK || ++b->looks == LOOKS_MAX;
 }
 
 static void
@@ -216,7 +236,12 @@ deadline_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct build *b = arg;
 
-	end(b, b->fd < 0 ? -EAGAIN : -ETIMEDOUT);
+	if (b->fd < 0)
+		end(b, -EAGAIN);
+	else if (is_opening(b) || is_stuck(b))
+		end(b, -ETIMEDOUT);
+	else
+		loop_add_ms(&b->deadline, LOOK_SECONDS * 1000);
 }
 
 /* 0, or -errno. */
@@ -257,5 +282,5 @@ build_begin(struct build *b, const struct build_user *user,
 	/* Who cannot begin ends in the next turn of the loop. */
 	loop_add_ms(&b->deadline, start(b, sb) < 0 ? 0
 				  : b->npaths > 0  ? BUILD_WAIT_SECONDS * 1000
-						   : SCAN_SECONDS * 1000);
+						   : LOOK_SECONDS * 1000);
 }

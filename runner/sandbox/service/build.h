@@ -40,8 +40,10 @@ struct build {
 	struct reaper_watch child;
 	struct event in_event, deadline;
 	int fd;
-	char *const *paths; /* not owned; NULL: none may make it wait */
-	size_t npaths, at;  /* so many are being opened, or are */
+	char *const *paths;    /* not owned; NULL: none may make it wait */
+	size_t npaths, at;     /* so many are being opened, or are */
+	unsigned looks, stuck; /* at a search that goes on, or does not */
+	uint64_t switches;     /* how often it had run by the last look */
 	struct buf text; /* a byte for each path, and one more; the verdict */
 };
 
