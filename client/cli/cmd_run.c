@@ -13,7 +13,8 @@
 #include "terminal_modes.h"
 
 const struct option_row run_options[] = {
-	{ "tty", 't', NULL, "on a terminal, with this one in raw mode" },
+	{ "tty", 't', NULL,
+	    "on a terminal, with this one in raw mode; -tt: also without one" },
 	{ "no-stdin", 'n', NULL, "the command gets no input" },
 	{ "interactive", 'i', NULL,
 	    "nothing: the command gets input unless -n is given" },
@@ -277,11 +278,11 @@ is_null(int fd)
 static int
 choose_input(struct execctl *ctl, struct run *r, struct execd_start *s)
 {
-	if (s->tty)
+	if (s->tty && isatty(STDIN_FILENO))
 		r->input = RUN_INPUT_TTY;
 	else if (option(ctl->parsed, "no-stdin") || is_null(STDIN_FILENO))
 		r->input = RUN_INPUT_NONE;
-	else if (execd_client_can(ctl->client, CAN_CLOSE_STDIN))
+	else if (s->tty || execd_client_can(ctl->client, CAN_CLOSE_STDIN))
 		r->input = RUN_INPUT_PIPE;
 	else if (!isatty(STDIN_FILENO))
 		return execctl_fail(ctl, EXIT_CTL_REFUSED,
@@ -292,7 +293,7 @@ choose_input(struct execctl *ctl, struct run *r, struct execd_start *s)
 		execctl_tell(ctl,
 		    "the server cannot close a command's standard "
 		    "input: the command gets none");
-	s->pipe_stdin = r->input == RUN_INPUT_PIPE;
+	s->pipe_stdin = r->input == RUN_INPUT_PIPE && !s->tty;
 	return 0;
 }
 
@@ -548,9 +549,10 @@ cmd_run(struct execctl *ctl)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
 		    "--forward ends with execctl, and --detach ends it now");
 	if (tty && option(ctl->parsed, "detach") == NULL &&
-	    !isatty(STDIN_FILENO))
+	    option_nth(ctl->parsed, "tty", 1) == NULL && !isatty(STDIN_FILENO))
 		return execctl_fail(ctl, EXIT_CTL_USAGE,
-		    "--tty needs a terminal as standard input, and it is none");
+		    "--tty needs a terminal as standard input, and it is none; "
+		    "-tt gives the command one all the same");
 	code = job_init(&j, ctl, (const char *const *)ctl->parsed->arguments);
 	if (code == 0 && tty)
 		take_terminal(ctl, &j);

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import socket
 import subprocess
 
@@ -303,3 +304,48 @@ def test_ps_says_how_it_ended(ctl):
     row = poll(lambda: next((r for r in rows(ctl).values() if r["state"] == "ended"), None), what="the end")
     assert row["session"] == session and row["exitCode"] == 137
     assert re.search(rf"^{session[:12]}  \S+ +ended: 137 ", ctl.ok("ps").decode(), re.M)
+
+
+@pytest.mark.parametrize("options, typed, said", [
+    (["-tt"], b"one\ntwo", "24 80\r\none\r\ntwo"),
+    (["-t", "-t", "-n"], b"", "24 80\r\n"),
+])
+def test_a_terminal_without_one_here(ctl, options, typed, said):
+    """ssh -tt and docker run -t: for a script that wants what a program says to a terminal."""
+    script = "stty -echo; stty size; " + ("cat" if typed else "true")
+    r = ctl("run", *options, "sh", "-c", script, input=typed)
+    assert r.code == 0 and said.encode() in r.out, r
+    r = ctl("run", "-t", "true", input=b"")
+    assert r.code == 255 and "-tt gives the command one all the same" in r.err, r
+
+
+FILL = """
+import mmap, os
+f = os.open("/dev/shm/x", os.O_RDWR | os.O_CREAT)
+os.ftruncate(f, 4 << 20)
+mmap.mmap(f, 4 << 20).write(bytes(4 << 20))
+"""
+
+
+def test_shared_memory_is_full(configured, user, directory, sandboxes):
+    """What is mapped ends with a signal and without a word of its own."""
+    s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n[identity a]\nuser = {user.pw_name}\n"
+                   "[sandbox]\nmax-shm = 1M\n")
+    r = Execctl(directory, s.url)("run", "-s", "workspace-write", "-C", directory, "/usr/bin/python3", "-c", FILL)
+    assert r.code == 135 and "/dev/shm of its sandbox may be full" in r.err, r
+    r = Execctl(directory, s.url)("run", "-s", "workspace-write", "-C", directory, "dd", "if=/dev/zero", "of=/dev/shm/y", "bs=1M", "count=4")
+    assert r.code == 1 and "No space left on device" in r.err, r
+
+
+@pytest.mark.parametrize("argv, words", [
+    (["sudo", "-n", "true"], "no new privileges"),
+    (["git", "-C", "{theirs}", "status"], "dubious ownership"),
+])
+def test_programs_say_their_own_error(ctl, directory, sandboxes, argv, words):
+    """In a sandbox, too, where root is another user's number."""
+    if shutil.which(argv[0]) is None or not ROOT and "{theirs}" in argv:
+        pytest.skip(f"{argv[0]} IS NOT TESTED: it is not there, or needs root's directory")
+    if ROOT:
+        subprocess.run(["git", "init", "-q", directory / "theirs"], check=True)
+    r = ctl("run", "-s", "workspace-write", "-C", directory, *(a.format(theirs=directory / "theirs") for a in argv))
+    assert r.code != 0 and words in r.err, r

@@ -42,7 +42,14 @@ close_input(struct run *r)
 	if (r->in_closed)
 		return;
 	r->in_closed = true;
-	execd_process_close_stdin(r->process);
+	/* A terminal's input ends with a key. The first one ends a line that
+	 * was begun. */
+	if (!r->tty) {
+		execd_process_close_stdin(r->process);
+		return;
+	}
+	r->writes++;
+	execd_process_write(r->process, "\4\4", 2, written, r);
 }
 
 /* --- Keys --------------------------------------------------------------- */
@@ -476,6 +483,10 @@ tell_end(struct run *r, const struct execd_exit *how)
 		    r->profile ? " (profile " : "",
 		    r->profile ? r->profile : "", r->profile ? ")" : "");
 	tell_denied_hosts(how->details);
+	if (r->profile && how->code == 128 + SIGBUS)
+		execctl_say("the command had a bus error: /dev/shm of its "
+			    "sandbox may be full, `df /dev/shm' in it shows "
+			    "its size");
 	if (oom)
 		execctl_say("the command was killed: out of memory");
 	if (r->timed_out && !is_told_by_server(how))
