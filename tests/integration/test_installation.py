@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: ISC
 """A host where execd is half there: /run takes nothing more, or a program is missing. The log and doctor say which, and
 what holds instead."""
+import json
 import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
-from conftest import BUILD, EXECD, ROOT, RUNNER, Server, command, need_mode
+from conftest import BUILD, EXECD, ROOT, RUNNER, Server, as_user, command, need_mode
 
 IN_FULL_RUN = ["unshare", "-m", "--propagation", "private", "sh", "-c",
                'mount -t tmpfs -o size=4k,nr_inodes=1 x /run && exec "$@"', "sh"]
@@ -62,3 +63,33 @@ def test_a_program_that_is_missing(prefix, user, missing):
                            capture_output=True, text=True, timeout=60)
     for r in start, doctor:
         assert r.returncode != 0 and f"{prefix}/{missing}: No such file or directory" in r.stderr, r
+
+
+def test_the_library_is_where_the_linker_looks():
+    """meson would choose lib64 on a Debian without dpkg-dev."""
+    options = json.loads((BUILD / "meson-info/intro-buildoptions.json").read_text())
+    assert [o["value"] for o in options if o["name"] == "libdir"] == ["lib"]
+
+
+def test_quickstart(mode, user, directory):
+    """Its recipe for Codex over stdio is for who can follow it: root's execd refuses that."""
+    for name in ("scripts", "build/client", "build/daemon/root", "home"):
+        (directory / "tree" / name).mkdir(parents=True)
+    tree = directory / "tree"
+    shutil.copy(pathlib.Path(__file__).parents[2] / "scripts/quickstart", tree / "scripts")
+    (tree / "scripts/deps").write_text("#!/bin/sh\n")
+    (tree / "scripts/deps").chmod(0o755)
+    (tree / "build/build.ninja").write_text("build all: phony\n")
+    for program in ("client/execctl", "daemon/root/execd"):
+        (tree / "build" / program).symlink_to(BUILD / program)
+    argv = ["env", f"HOME={tree}/home", f"SUDO_USER={user.pw_name}", tree / "scripts/quickstart"]
+    if mode == "user":
+        subprocess.run(["chown", "-R", f"{user.pw_uid}:{user.pw_gid}", tree], check=True)
+        argv = as_user(user, argv)
+    try:
+        out = subprocess.run([*argv, "--port", "0"], capture_output=True, text=True, timeout=60)
+    finally:
+        stopped = subprocess.run([*argv, "--stop"], capture_output=True, text=True, timeout=60)
+    assert out.returncode == 0 and f"hello from {user.pw_name} on" in out.stdout, out
+    assert ('"--listen", "stdio"' in out.stdout) == (mode == "user"), out.stdout
+    assert stopped.stdout == "execd is stopped.\n", stopped
