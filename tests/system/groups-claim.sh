@@ -117,7 +117,7 @@ systemctl stop delegated
 systemd-run -q --unit=plain -p User=alice execd --listen $export_url --allow-unauthenticated
 await 60 answers
 is "User= alone: a session opens" alice "$(command_in_it id -un)"
-has "User= alone: the log says why there are no limits" "$(journalctl -q -u plain -o cat)" \
+has "User= alone: the log says why there are no limits" "$(journal -u plain)" \
 	"sessions have none.*Delegate=yes"
 systemctl stop plain
 loginctl enable-linger alice

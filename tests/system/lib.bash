@@ -45,6 +45,10 @@ await() {
 	done
 }
 
+# journal ARGUMENT...: what was logged until now, which may be on its way. report UNIT: so does systemctl status.
+journal() { journalctl --sync; journalctl -q -o cat "$@"; }
+report() { journalctl --sync; systemctl status "$1" --no-pager; }
+
 # finish: the status of the script.
 finish() { [ "$failures" -eq 0 ]; exit; }
 

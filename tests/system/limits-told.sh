@@ -6,9 +6,10 @@
 # state: serving
 . ./lib.bash
 
-hog() { # hog MEGABYTES
+hog() { # hog MEGABYTES: has them until the file `over' is there
 	# In steps: while the kernel frees what it has killed, who takes all at once is killed, too.
-	echo "import time; x = [(bytearray(10 << 20), time.sleep(0.02)) for _ in range($1 // 10)]; print('has it', flush=True); time.sleep(20)"
+	echo "import os, time; x = [(bytearray(10 << 20), time.sleep(0.02)) for _ in range($1 // 10)]; print('has it', flush=True)
+while not os.path.exists('/run/over'): time.sleep(0.1)"
 }
 conf=/etc/execd/execd.conf
 cp $conf good.conf
@@ -49,18 +50,23 @@ has "refused forks are told" "$out" "^execd: limit: command-tasks-max = 40 of id
 # --- of all sessions together -----------------------------------------------------
 
 with 'memory-max = 512M\n'
+rm -f /run/over
 as alice run python3 -c "$(hog 300)" >first.out 2>&1 &
 first=$!
-await 60 grep -q 'has it' first.out
-as alice run python3 -c "$(hog 300)" >second.out 2>&1
-second_rc=$?
+await 300 grep -q 'has it' first.out
+as alice run python3 -c "$(hog 300)" >second.out 2>&1 &
+second=$!
+await 300 grep -q 'killed' first.out second.out
+touch /run/over
 wait $first
 first_rc=$?
+wait $second
+second_rc=$?
 is "two sessions pass their limit together: one is killed" "0 137" \
 	"$(printf '%s\n' $first_rc $second_rc | sort -n | xargs)"
 has "and knows by which limit" "$(cat first.out second.out)" \
 	"^execd: killed: memory-max = 512M of identity alice"
-has "the log names it, too" "$(journalctl -q -u execd-sessions -u execd -o cat)" \
+has "the log names it, too" "$(journal -u execd-sessions -u execd)" \
 	"killed: memory-max = 512M of identity alice"
 is "another identity has nothing to do with it" 400 \
 	"$(as ci run python3 -c 'print(len(bytearray(400 << 20)) >> 20)' 2>&1)"

@@ -26,7 +26,7 @@ is "a boot starts it, and a command runs" ci "$(as ci run id -un 2>/dev/null)"
 echo 'colour = red' >>$conf
 boot
 is "a wrong file at boot: failed at once" "failed 0" "$(state) $(systemctl show -P NRestarts execd)"
-has "the reason is in systemctl status" "$(systemctl status execd --no-pager)" "execd.conf:[0-9]+: unknown key .colour."
+has "the reason is in systemctl status" "$(report execd)" "execd.conf:[0-9]+: unknown key .colour."
 cp good.conf $conf
 
 # The sessions alone: systemd tries them so often, and gives up.
@@ -36,8 +36,8 @@ printf '[Unit]\nStartLimitIntervalSec=1h\nStartLimitBurst=2\n[Service]\nExecStar
 systemctl daemon-reload
 boot
 is "sessions that do not start: failed at once" "failed 0" "$(state) $(systemctl show -P NRestarts execd)"
-has "whose fault it is is in systemctl status" "$(systemctl status execd --no-pager)" "execd-sessions.service does not start"
-has "and there is the reason" "$(systemctl status execd-sessions --no-pager)" "ExecStart=/bin/false .code=exited, status=1"
+has "whose fault it is is in systemctl status" "$(report execd)" "execd-sessions.service does not start"
+has "and there is the reason" "$(report execd-sessions)" "ExecStart=/bin/false .code=exited, status=1"
 rm -r /run/systemd/system/execd-sessions.service.d
 systemctl daemon-reload
 boot

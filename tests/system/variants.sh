@@ -39,7 +39,7 @@ command-memory-max = 128M
 CONF
 # No limit is set where none can be held: that is refused, and says which.
 if ! systemctl start execd; then
-	out=$(journalctl -q -u execd -o cat -n 20)
+	out=$(journal -u execd -n 20)
 	for key in tasks memory; do
 		has "a limit that cannot be held is refused by its key" "$out" "command-$key-max"
 	done
