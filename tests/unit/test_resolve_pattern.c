@@ -86,6 +86,12 @@ static const struct resolve_case rows[] = {
 		    "r /ws/d.env/o/.git f /ws/d.env/o/y.env" },
 	{ "O16 a pattern of /proc", "/proc/1/environ",
 	    "r:@root d:*/proc/*/environ", .want = "read no-proc" },
+	{ "O16 a pattern through /proc", TREE "/proc/1/",
+	    "r:@root d:*/proc/self/root/ws/*.env",
+	    .want = "!a sandbox entry denies what a link of /proc leads to" },
+	{ "A9 two lines", TREE, "r:@root d:*/ws/*.env\n",
+	    .want = "!sandbox pattern `/ws/*.env\n` is invalid: it has more "
+		    "than one line" },
 	{ "O16 a pattern into /proc", "/proc/1/x /a/1/x", "r:@root d:*/*/1/x",
 	    .want = "read f /a/1/x" },
 	{ "A10.8 a closed directory", "/ws/k! /ws/k/x.env /ws/.git/",

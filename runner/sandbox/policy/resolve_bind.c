@@ -16,6 +16,10 @@ resolve_add_record(
 		return resolve_fail(s,
 		    "sandbox entries name more than %d paths",
 		    RESOLVE_RECORDS_MAX);
+	/* What is meant there can be read by its own name. */
+	if (record->access == SANDBOX_DENY && w->leaves_proc)
+		return resolve_fail(
+		    s, "a sandbox entry denies what a link of /proc leads to");
 	s->records = resolve_grow(
 	    s->records, s->nrecords, &s->records_cap, sizeof(*s->records));
 	r = &s->records[s->nrecords++];

@@ -77,6 +77,7 @@ enum walk_state {
 /* The place that a path leads to, and the links on the way. */
 struct walk {
 	enum walk_state state;
+	bool leaves_proc; /* WALK_PROC: by a link that leads to elsewhere */
 	struct node *at;
 	struct node *links[RESOLVE_LINKS_MAX];
 	size_t nlinks;

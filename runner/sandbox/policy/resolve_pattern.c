@@ -194,6 +194,9 @@ resolve_add_pattern(struct resolver *s, struct slice text)
 
 	if (pattern.len == 0 && text.len > 0)
 		pattern = SLICE(".");
+	/* For the peer the pattern ends there. */
+	if (memchr(text.ptr, '\n', text.len) != NULL)
+		return fail_pattern(s, text, "it has more than one line");
 	if (home && base == NULL)
 		return fail_pattern(s, text, "there is no home directory");
 	err = parse(s, text, pattern);

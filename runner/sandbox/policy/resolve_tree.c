@@ -163,6 +163,24 @@ stop(struct walk *w, enum walk_state state, struct node *at)
 	w->at = at;
 }
 
+/* These links lead wherever a process stands (proc_pid(5)). */
+static bool
+has_magic_link(const char *path)
+{
+	static const struct slice names[] = { { "root", 4 }, { "cwd", 3 },
+		{ "exe", 3 }, { "fd", 2 }, { "map_files", 9 } };
+	bool found = false;
+
+	while (!found && *(path += strspn(path, "/")) != '\0') {
+		struct slice name = { path, strcspn(path, "/") };
+
+		for (size_t i = 0; i < nitems(names); i++)
+			found |= slice_equal(name, names[i]);
+		path += name.len;
+	}
+	return found;
+}
+
 /* Walks one name below a directory. */
 static int
 enter(struct tree *t, struct walk *w, struct slice name, struct rest *rest)
@@ -193,9 +211,10 @@ step(struct tree *t, struct walk *w, struct rest *rest)
 		return -E2BIG;
 	if (name.len == 1 && name.ptr[0] == '.')
 		return 0;
-	if (w->at == t->proc)
+	if (w->at == t->proc) {
+		w->leaves_proc = has_magic_link(name.ptr);
 		stop(w, WALK_PROC, t->proc);
-	else if (w->at->seen.type != FS_DIRECTORY)
+	} else if (w->at->seen.type != FS_DIRECTORY)
 		stop(w, WALK_FILE, w->at);
 	else if (name.len == 2 && memcmp(name.ptr, "..", 2) == 0)
 		w->at = w->at->parent != NULL ? w->at->parent : w->at;
