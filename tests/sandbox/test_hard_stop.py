@@ -2,15 +2,19 @@
 """A hard stop, as of the power: every program of a server ends at once, and what it made on the disk is removed
 when its user comes again."""
 import contextlib
+import ctypes
+import fcntl
 import os
 import pathlib
+import select
 import signal
 
 import pytest
 from integration_conftest import ROOT, is_alive, poll
 
 from conftest import Shell, as_test_user, children
-from policies import managed, path, workspace_write
+from execd_client import TIMEOUT, start_params
+from policies import managed, path, uri, workspace_write
 
 PROTECTED = [".agents", ".aws", ".codex", ".git"]
 
@@ -160,6 +164,36 @@ def test_a_name_that_changed_in_between_is_protected(start, place, user, script)
         assert m["error"]["code"] == -32602, m
     for at in ("elsewhere", ".git"):
         assert (place / at / "config").read_text() == "real\n" and os.listdir(place / at / "hooks") == []
+
+
+def opened(path):
+    """Returns a function that waits until somebody opens the file once more."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(0)
+    assert fd >= 0 and libc.inotify_add_watch(fd, os.fsencode(path), 0x20) >= 0    # IN_OPEN
+    return lambda: select.select([fd], [], [], TIMEOUT)[0] and os.read(fd, 4096)
+
+
+def test_a_list_that_its_last_user_holds_for_longer(start, place):
+    """He may be stopped while he removes it: who comes meanwhile waits for him."""
+    s = start()
+    a, b = s.ready(), s.ready()
+    id = Shell(a, workspace_write(place), place).start("echo up; exec sleep 1000")
+    a.wait_output(id, "up")
+    name, = lists_of(s)
+    a.terminate(id)
+    a.finished(id)
+    poll(lambda: not lists_of(s), what="end of the list")
+    held = os.open(s.lists / name, os.O_RDWR | os.O_CREAT, 0o600)
+    os.fchown(held, *os.stat(s.lists)[4:6])
+    fcntl.flock(held, fcntl.LOCK_EX)
+    wait = opened(s.lists / name)
+    b.post("process/start", start_params("p", ["/bin/echo", "fine"], cwd=uri(place), sandbox=workspace_write(place)))
+    for _ in range(20):
+        assert wait(), s.log
+    (s.lists / name).unlink()
+    os.close(held)
+    assert b.finished("p").stdout == "fine\n"
 
 
 def test_a_server_that_lives_keeps_its_placeholders(start, place):

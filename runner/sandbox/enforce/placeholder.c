@@ -17,8 +17,10 @@
 #include "sandbox_message.h"
 #include "view.h"
 
-/* Somebody may remove a list after we opened it and before we locked it. */
-#define TRIES	 16
+/* Somebody may remove a list after we opened it and before we locked it. Who
+ * removes it holds the lock for some microseconds, on a busy machine or if a
+ * signal stops him for longer: he has 4 s. */
+#define TRIES	 4000
 #define PAUSE_NS 1000000
 
 #define LIST_USUAL_BYTES 4096
@@ -406,8 +408,7 @@ placeholders_clean(void)
 
 /*
  * Opens a list with a shared lock. A list that the last user removes meanwhile
- * is made anew; he holds the lock for some microseconds. Returns a descriptor,
- * or -errno.
+ * is made anew. Returns a descriptor, or -errno.
  */
 static int
 open_list(const char *key, bool *fresh)
