@@ -333,6 +333,9 @@ from_variable(struct execd_environment *out, char **error)
 	return -ENOENT;
 }
 
+/* Where the package's execd lets the members of its group in. */
+#define LOCAL_SOCKET "/run/execd/execd.sock"
+
 static int
 from_file(const char *name, struct execd_environment *out, char **error)
 {
@@ -340,6 +343,9 @@ from_file(const char *name, struct execd_environment *out, char **error)
 	_cleanup_free_ char *token_file = NULL;
 	int err = execd_environment_each(look_at, &s, error);
 
+	if (err == 0 && name == NULL && s.found.url == NULL &&
+	    access(LOCAL_SOCKET, W_OK) == 0)
+		s.found.url = copy("unix:" LOCAL_SOCKET);
 	if (err == 0 && s.found.url == NULL) {
 		*error =
 		    name
@@ -349,7 +355,11 @@ from_file(const char *name, struct execd_environment *out, char **error)
 				  : "")
 			: xasprintf("no server is named: neither by --url or "
 				    "--environment, nor by EXECD_URL, nor by a "
-				    "default environment");
+				    "default environment; and %s",
+			      access(LOCAL_SOCKET, F_OK) == 0
+				  ? LOCAL_SOCKET
+				  " is for the members of a group"
+				  : "there is no " LOCAL_SOCKET);
 		err = -ENOENT;
 	}
 	if (err < 0) {

@@ -176,6 +176,9 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_NOT_OPERATOR] =
 		    "the identity is none of the operators of this listener",
 		[VERDICT_EXPIRED_TOKEN] = "expired websocket bearer token",
+		[VERDICT_MEMBER] =
+		    "this user joined the group after execd had read its "
+		    "members: `execd ctl reload` lets him in",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

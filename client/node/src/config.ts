@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
 /** Which server: URLs, the variables that name one, environments.conf and tokens, all as execctl(1) has them. */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import * as tls from 'node:tls'
 import { ConfigError } from './errors.js'
@@ -9,6 +9,8 @@ const URL_MAX = 4096
 const FILE_MAX = 1 << 20
 const TOKEN_FILE_MAX = 16384
 const TOKEN_MAX = 8192
+/** Where the package's execd lets the members of its group in. */
+const LOCAL_SOCKET = '/run/execd/execd.sock'
 
 const texts: Record<string, keyof Server> = {
 	'url': 'url', 'token-file': 'tokenFile', 'ca': 'ca', 'certificate': 'certificate', 'certificate-key': 'key',
@@ -214,13 +216,24 @@ function fromVariable(): string | undefined {
 	return undefined
 }
 
+function mayWrite(path: string): boolean {
+	try {
+		accessSync(path, constants.W_OK)
+		return true
+	} catch {
+		return false
+	}
+}
+
 function fromFile(name?: string): Server {
 	const { found, fallback } = readEnvironments()
 	const wanted = name ?? fallback
 	const server = wanted === undefined ? undefined : found.find((e) => e.name === wanted)
 	if (server) return server
 	if (name !== undefined) throw new ConfigError(`there is no environment \`${name}'`)
-	throw new ConfigError('no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment')
+	if (mayWrite(LOCAL_SOCKET)) return serverOf(`unix:${LOCAL_SOCKET}`)
+	throw new ConfigError('no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment, and ' +
+		`there is no ${LOCAL_SOCKET} for this user`)
 }
 
 /** The first that is given: the URL, the environment's name, EXECD_URL, CODEX_EXEC_SERVER_URL, the default of the file. What

@@ -16,6 +16,8 @@ URL_MAX = 4096
 FILE_MAX = 1 << 20
 TOKEN_FILE_MAX = 16384
 TOKEN_MAX = 8192
+# Where the package's execd lets the members of its group in.
+LOCAL_SOCKET = "/run/execd/execd.sock"
 
 _TEXTS = {"url": "url", "token-file": "token_file", "ca": "ca", "certificate": "certificate", "certificate-key": "key"}
 _TIMES = {"connect-timeout": "connect_timeout", "initialize-timeout": "initialize_timeout",
@@ -227,7 +229,10 @@ def _from_file(name: str | None) -> Server:
             return server
     if name is not None:
         raise ConfigError(f"there is no environment `{name}'")
-    raise ConfigError("no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment")
+    if os.access(LOCAL_SOCKET, os.W_OK):
+        return Server(url=f"unix:{LOCAL_SOCKET}")
+    raise ConfigError("no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment, and "
+                      f"there is no {LOCAL_SOCKET} for this user")
 
 
 def find_server(url: str | None, environment: str | None, token: str | None, token_file: str | None) -> Server:

@@ -282,7 +282,7 @@ credential_verify(const struct conf *c, const struct listener *l,
 	enum verdict v = verify_any(c, l, presented, peer, now_s, found);
 	bool permitted =
 	    found->who != NULL && ((!operates && named->count == 0) ||
-				      strings_has(named, found->who->name));
+				      identity_is_named(found->who, named));
 
 	if (found->who != NULL && !permitted)
 		found->barred = found->who->name;

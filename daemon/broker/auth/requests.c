@@ -84,6 +84,8 @@ find_listener(const struct broker *m, uint32_t id)
 	return NULL;
 }
 
+#define PEER_GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
+
 /* Who the kernel says a client is. */
 struct peer {
 	uid_t uid;
@@ -164,6 +166,28 @@ take_peer(const struct listener *l, struct request *q, struct peer *p)
 		return 0;
 	return tcp ? take_tcp_peer(l, q->fd, q->authenticate.peer, p)
 		   : take_unix_peer(*q->fd, p);
+}
+
+/* The kernel knows the groups that the client has now. The configuration has
+ * those who were members when it was read. */
+static bool
+is_new_member(const struct conf *c, int fd)
+{
+	_cleanup_free_ gid_t *groups = NULL;
+	socklen_t size = 0;
+
+	getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size);
+	if (size == 0 || size > PEER_GROUPS_MAX * sizeof(*groups))
+		return false;
+	groups = xmalloc(size);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return false;
+	for (size_t i = 0; i < c->nidentities; i++)
+		for (size_t j = 0; j < size / sizeof(*groups); j++)
+			if (c->identities[i]->peer_group != NULL &&
+			    groups[j] == c->identities[i]->peer_gid)
+				return true;
+	return false;
 }
 
 /* Logs, records and lists name the user and the listener beside the address.
@@ -264,6 +288,9 @@ answer_authenticate(struct broker *m, struct request *q)
 		v = credential_expired(&found);
 		found.who = NULL;
 	}
+	if (v == VERDICT_STRANGER && found.barred == NULL && *q->fd >= 0 &&
+	    is_new_member(m->conf, *q->fd))
+		v = VERDICT_MEMBER;
 	explicit_bzero(a->credential, sizeof(a->credential));
 	if (found.who != NULL && found.user != NULL)
 		name_peer(a, l, found.user);

@@ -126,6 +126,8 @@ identity_unref(struct identity *id)
 		free(*e);
 	free(id->env);
 	free(id->name);
+	free(id->of);
+	free(id->peer_group);
 	free(id->user);
 	free(id->group);
 	free(id->record.directory);
@@ -152,7 +154,21 @@ identity_is(const struct identity *a, const struct identity *b)
 	return a == b || (a->uid == b->uid && strcmp(a->name, b->name) == 0);
 }
 
+bool
+identity_is_named(const struct identity *id, const struct strings *names)
+{
+	return strings_has(names, id->name) ||
+	       (id->of != NULL && strings_has(names, id->of));
+}
+
 /* --- the user ----------------------------------------------------------- */
+
+void
+identity_is_nobodys(struct identity *id, const char *user_name)
+{
+	id->user_name = xstrdup(user_name);
+	id->uid = IDENTITY_GONE;
+}
 
 int
 identity_load_groups(struct identity *id)
@@ -280,8 +296,7 @@ leave_out(struct identity *id)
 	    "identity %s: user %s does not exist any more, and gets no "
 	    "session",
 	    id->name, id->user);
-	id->user_name = xstrdup(id->user);
-	id->uid = IDENTITY_GONE;
+	identity_is_nobodys(id, id->user);
 	return 0;
 }
 

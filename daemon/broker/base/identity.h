@@ -70,6 +70,7 @@ struct account {
 struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* by the configuration, grants and sessions */
+	char *of;      /* a member's: the name of the section; else NULL */
 	/* as the configuration says */
 	char *user;
 	char *group; /* NULL: the group of the user */
@@ -83,6 +84,7 @@ struct identity {
 	struct digests certificates; /* SHA-256 */
 	struct strings certificate_subjects;
 	struct strings peer_users;
+	char *peer_group; /* of `user = peer': whose members it is */
 	struct identity_limits limits;
 	struct sandbox_rules sandbox; /* only the keys that the identity sets */
 	struct record_rules record;   /* of terminals */
@@ -95,6 +97,7 @@ struct identity {
 	gid_t *gids; /* supplementary groups, gid included */
 	size_t ngids;
 	uid_t *peer_uids; /* the uids of peer_users */
+	gid_t peer_gid;	  /* of peer_group */
 	/* the environment of the runner, which envPolicy inherits */
 	char **env;
 	uint32_t number; /* its number in root's list */
@@ -119,6 +122,13 @@ void identity_unref(struct identity *id); /* id may be NULL */
  * (not permitted for this user), or another -errno.
  */
 int identity_resolve(struct identity *id, char *why);
+
+/* Makes it nobody's: it has a user to be shown, and nothing is asked for it. */
+void identity_is_nobodys(struct identity *id, const char *user_name);
+
+/* Tells whether one of these names means the identity: its own, or for a member
+ * of a group that of the section. */
+bool identity_is_named(const struct identity *id, const struct strings *names);
 
 /* Finds the groups of id->user_name and id->gid. Returns 0 or -E2BIG. */
 int identity_load_groups(struct identity *id);

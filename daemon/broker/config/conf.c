@@ -104,18 +104,21 @@ check_names(const struct conf *c, const struct listener *l,
 static int
 check_listener(const struct conf *c, const struct listener *l, char *why)
 {
+	const struct identity *id;
 	int err = check_names(c, l, &l->identities, "identities", why);
 
 	if (err == 0)
 		err = check_names(c, l, &l->operators, "operators", why);
 	if (err < 0)
 		return err;
-	if (l->allow_unauthenticated != NULL &&
-	    conf_find_identity(c, l->allow_unauthenticated) == NULL)
+	if (l->allow_unauthenticated == NULL)
+		return 0;
+	id = conf_find_identity(c, l->allow_unauthenticated);
+	if (id == NULL || id->peer_group != NULL)
 		return conf_refuse(why,
-		    "[listener %s] allow-unauthenticated: there is no "
-		    "[identity %.100s]",
-		    l->name, l->allow_unauthenticated);
+		    "[listener %s] allow-unauthenticated: %s [identity %.100s]",
+		    l->name, id == NULL ? "there is no" : "several users are",
+		    l->allow_unauthenticated);
 	return 0;
 }
 
@@ -193,8 +196,8 @@ check_peer_users(const struct conf *c, const struct listener *l, char *why)
 		const struct identity *id = c->identities[i];
 
 		if (l->identities.count > 0 &&
-		    !strings_has(&l->identities, id->name) &&
-		    !strings_has(&l->operators, id->name))
+		    !identity_is_named(id, &l->identities) &&
+		    !identity_is_named(id, &l->operators))
 			continue;
 		for (size_t j = 0; j < id->peer_users.count && err == 0; j++)
 			err = check_peer_user(c, id, j, why);
@@ -389,7 +392,7 @@ load(struct conf *c, const struct options *o)
 		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
 		    o->limits[i].value, why);
 	if (conf_limits.check(c, &c->limits, why) == 0 &&
-	    check_whole(c, why) == 0) {
+	    conf_add_members(c, why) == 0 && check_whole(c, why) == 0) {
 		if (path != NULL)
 			conf_tokens_read(c, path);
 		return 0;

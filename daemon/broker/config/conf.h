@@ -88,6 +88,8 @@ struct conf {
 	struct identity **identities;
 	size_t nidentities;
 	size_t identities_cap;
+	size_t
+	    nmembers; /* the last ones are members of groups, and unwritten */
 	struct named_token **named; /* owned, as each of them */
 	size_t nnamed;
 };
@@ -239,3 +241,11 @@ unsigned conf_log_changes(const struct conf *from, const struct conf *to);
 bool conf_has_signed_tokens(const struct conf *c);
 
 struct identity *conf_find_identity(const struct conf *c, const char *name);
+
+/* Adds an identity for each member of each peer-group. Returns 0, or -EINVAL
+ * with why[CONF_WHY_MAX]. */
+int conf_add_members(struct conf *c, char *why);
+
+/* Writes the value of a key as the file has it, without its name. */
+void conf_show_key(
+    struct buf *text, const struct conf_key *key, const void *object);

@@ -4,7 +4,9 @@
  * [sandbox] gives the defaults, and the identity's keys replace them. Each
  * limit remembers the key that set it, so that a refusal can name it.
  */
+#include <grp.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <sys/socket.h>
 
 #include "base.h"
@@ -157,7 +159,9 @@ find_origins(
 	struct sandbox_origins *o = &l->origins;
 	const struct levels levels = {
 		.rules = { &id->sandbox, &c->sandbox },
-		.identity = id->name != NULL ? id->name : "",
+		.identity = id->of != NULL     ? id->of
+			    : id->name != NULL ? id->name
+					       : "",
 	};
 
 	snprintf(o->identity, sizeof(o->identity), "%.60s", levels.identity);
@@ -314,6 +318,8 @@ conf_tell_ceilings(const struct conf *c)
 		const struct identity *id = c->identities[i];
 		struct sandbox_limits l;
 
+		if (id->of != NULL)
+			continue;
 		conf_sandbox_limits(c, id, &l);
 		if (l.unsandboxed)
 			log_info("[identity %s]: commands run as %s; clients "
@@ -375,6 +381,7 @@ static const struct conf_key identity_keys[] = {
 	KEY("certificate-sha256", conf_digests, certificates),
 	KEY("certificate-subject", conf_lines, certificate_subjects),
 	KEY("peer-user", conf_words, peer_users),
+	KEY("peer-group", conf_string, peer_group),
 	KEY("max-sessions", conf_optional_count, limits.max_sessions),
 	KEY("session-deadline", conf_optional_duration,
 	    limits.session_deadline_ms),
@@ -429,7 +436,7 @@ add_identity(struct conf *c, const char *name, char *why)
 static void *
 get_identity(const struct conf *c, size_t i)
 {
-	return i < c->nidentities ? c->identities[i] : NULL;
+	return i < c->nidentities - c->nmembers ? c->identities[i] : NULL;
 }
 
 static int
@@ -463,6 +470,31 @@ check_recordings(struct record_rules *rules, char *why)
 		       : 0;
 }
 
+/* The section itself is nobody's: its members are identities. */
+static int
+check_peer_group(struct identity *id, char *why)
+{
+	const struct group *gr = getgrnam(id->peer_group);
+
+	if (id->user == NULL || strcmp(id->user, "peer") != 0)
+		return conf_refuse(why,
+		    "peer-group: needs `user = peer`: each member is himself");
+	if (id->tokens.count + id->subjects.count + id->certificates.count +
+		id->certificate_subjects.count + id->peer_users.count >
+	    0)
+		return conf_refuse(why,
+		    "peer-group: a member has no other credential; make an "
+		    "identity of his for it");
+	if (!spawn_is_root())
+		return conf_refuse(why, "peer-group: other users need root");
+	if (gr == NULL)
+		return conf_refuse(
+		    why, "peer-group: %.100s: no such group", id->peer_group);
+	id->peer_gid = gr->gr_gid;
+	identity_is_nobodys(id, "each member");
+	return 0;
+}
+
 static int
 check_identity(struct conf *c, void *o, char *why)
 {
@@ -485,7 +517,127 @@ check_identity(struct conf *c, void *o, char *why)
 	    id->limits.output_rate < OUTPUT_RATE_MIN)
 		return conf_refuse(why, "output-rate: must be at least %uK",
 		    OUTPUT_RATE_MIN >> 10);
+	if (id->peer_group != NULL)
+		return check_peer_group(id, why);
 	return identity_resolve(id, why) < 0 ? -EINVAL : 0;
+}
+
+/* --- members of a group ------------------------------------------------- */
+
+/* Each value goes as its text, which may have several lines. One that nobody
+ * set may have a text that says something else. */
+static int
+copy_key(const struct conf_key *key, const struct identity *from,
+    struct identity *to, char *why)
+{
+	struct buf text, before;
+	char *rest, *line;
+	bool same;
+	int err = 0;
+
+	conf_show_key(&text, key, from);
+	conf_show_key(&before, key, to);
+	same = strcmp((char *)text.data, (char *)before.data) == 0;
+	buf_clear(&before);
+	rest = (char *)text.data;
+	while (!same && err == 0 && (line = strsep(&rest, "\n")) != NULL &&
+	       *line != '\0')
+		err = conf_set_key(key, to, line, why);
+	buf_clear(&text);
+	return err;
+}
+
+static int
+make_member(
+    const struct identity *of, const char *user, struct identity *id, char *why)
+{
+	static const char *const own[] = { "user", "peer-group" };
+	int err = 0;
+
+	id->of = xstrdup(of->name);
+	for (size_t i = 0; i < nitems(identity_keys) && err == 0; i++) {
+		const struct conf_key *key = &identity_keys[i];
+		bool copied = true;
+
+		for (size_t j = 0; j < nitems(own); j++)
+			copied &= strcmp(key->keyword, own[j]) != 0;
+		if (copied)
+			err = copy_key(key, of, id, why);
+	}
+	id->user = xstrdup(user);
+	strings_add(&id->peer_users, user);
+	id->record.number = of->record.number;
+	return err < 0 ? err : identity_resolve(id, why);
+}
+
+/* Root is never one, and who is no user any more is none. */
+static bool
+may_be_member(const struct identity *of, const char *user)
+{
+	const struct passwd *pw = getpwnam(user);
+
+	if (pw != NULL && pw->pw_uid != 0)
+		return true;
+	log_warn(0, "[identity %s] peer-group: %s is left out: %s", of->name,
+	    user, pw == NULL ? "there is no such user" : "this is root");
+	return false;
+}
+
+static int
+add_member(
+    struct conf *c, const struct identity *of, const char *user, char *why)
+{
+	_cleanup_free_ char *name = xasprintf("%s.%s", of->name, user);
+	char reason[CONF_WHY_MAX];
+	struct identity *id;
+
+	if (!may_be_member(of, user))
+		return 0;
+	if (strlen(name) >= CONTROL_IDENTITY_MAX)
+		return conf_refuse(why,
+		    "[identity %s] peer-group: %.100s: longer than %d "
+		    "characters",
+		    of->name, name, CONTROL_IDENTITY_MAX - 1);
+	id = add_identity(c, name, why);
+	if (id == NULL)
+		return -EINVAL;
+	c->nmembers++;
+	return make_member(of, user, id, reason) < 0
+		   ? conf_refuse(why,
+			 "[identity %s] peer-group: %.100s: %.200s", of->name,
+			 user, reason)
+		   : 0;
+}
+
+/* What the C library says of the group is its own until the next question. */
+static int
+add_members_of(struct conf *c, const struct identity *of, char *why)
+{
+	const struct group *gr = getgrnam(of->peer_group);
+	struct strings users = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; gr != NULL && gr->gr_mem[i] != NULL; i++)
+		strings_add(&users, gr->gr_mem[i]);
+	for (size_t i = 0; i < users.count && err == 0; i++)
+		err = add_member(c, of, users.items[i], why);
+	log_info("[identity %s]: each of the %zu members of %s runs commands "
+		 "as himself",
+	    of->name, users.count, of->peer_group);
+	strings_clear(&users);
+	return err;
+}
+
+int
+conf_add_members(struct conf *c, char *why)
+{
+	size_t written = c->nidentities;
+	int err = 0;
+
+	for (size_t i = 0; i < written && err == 0; i++)
+		if (c->identities[i]->peer_group != NULL)
+			err = add_members_of(c, c->identities[i], why);
+	return err;
 }
 
 const struct conf_section conf_identity = {

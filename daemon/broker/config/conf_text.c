@@ -330,9 +330,8 @@ conf_read_token(struct conf *c, const char *path, const char *name)
 
 /* --- text --------------------------------------------------------------- */
 
-/* Writes the lines of one key, or nothing. */
-static void
-show_key(struct buf *text, const struct conf_key *key, const void *object)
+void
+conf_show_key(struct buf *text, const struct conf_key *key, const void *object)
 {
 	buf_init(text, SIZE_MAX);
 	key->type->show(key->type, text, (const char *)object + key->offset);
@@ -361,7 +360,7 @@ print_key(struct buf *b, const struct conf_key *key, const void *object)
 	char *rest, *line;
 	bool first = true;
 
-	show_key(&text, key, object);
+	conf_show_key(&text, key, object);
 	rest = (char *)text.data;
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
 		if (first)
@@ -438,8 +437,8 @@ log_key(const char *title, const struct conf_key *key, const void *from,
 	struct buf a, b;
 	bool differs;
 
-	show_key(&a, key, from);
-	show_key(&b, key, to);
+	conf_show_key(&a, key, from);
+	conf_show_key(&b, key, to);
 	differs = a.len != b.len || memcmp(a.data, b.data, a.len) != 0;
 	if (differs && key->type->secret)
 		log_info("reload: %s %s: changed", title, key->keyword);

@@ -141,10 +141,13 @@ conf_token_check(const struct conf *c, const struct named_token *t, char *why)
 {
 	const uint8_t *digest = t->digests.items[0];
 
-	if (conf_find_identity(c, t->identity) == NULL)
+	const struct identity *id = conf_find_identity(c, t->identity);
+
+	if (id == NULL || id->peer_group != NULL)
 		return conf_refuse(why,
-		    "[token %s] identity: there is no [identity %.100s]",
-		    t->name, t->identity);
+		    "[token %s] identity: %s [identity %.100s]", t->name,
+		    id == NULL ? "there is no" : "several users are",
+		    t->identity);
 	for (size_t i = 0; i < c->nidentities; i++)
 		if (has_digest(&c->identities[i]->tokens, digest))
 			return conf_refuse(why,
