@@ -40,8 +40,11 @@ remove_stale(const struct sockaddr_un *un)
 int
 place_permit(const struct control_place *p)
 {
-	if ((p->gid != CONTROL_GID_NONE &&
-		lchown(p->path, (uid_t)-1, p->gid) < 0) ||
+	struct stat st;
+
+	if (lstat(p->path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		return 0; /* somebody has put it there */
+	if (lchown(p->path, (uid_t)-1, p->gid) < 0 ||
 	    fchmodat(AT_FDCWD, p->path, p->mode & 0777, AT_SYMLINK_NOFOLLOW) <
 		0)
 		return -errno;

@@ -97,6 +97,23 @@ def test_a_socket_file_that_was_removed_blocks_no_reload(configured, user, direc
     assert stat.S_ISSOCK((directory / "sock").stat().st_mode)
 
 
+def test_what_takes_the_place_of_a_socket_file_blocks_no_reload(configured, user, directory):
+    """Whoever may write there would keep a revocation away. Nothing happens to what a link leads to."""
+    text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)
+    s = configured(text)
+    (directory / "file").touch(0o604)
+    for n, change in enumerate((lambda at: at.symlink_to("file"), lambda at: at.symlink_to("nowhere"),
+                                lambda at: (directory / "file").rename(at))):
+        (directory / "sock").unlink()
+        change(directory / "sock")
+        said = s.reload(text + f"[limits]\nmax-sessions = {n + 7}\n", "max-sessions")
+        assert "nobody can connect" in said and "refused" not in said, said
+    assert stat.S_IMODE((directory / "sock").stat().st_mode) == 0o604
+    (directory / "sock").unlink()
+    s.reload(text, "max-sessions")
+    ready(s, s.url)
+
+
 def test_a_socket_that_was_left_behind(configured, user, directory):
     """The file of a dead server is replaced; of a living one it is not."""
     text = f"[listener path]\naddress = unix:{directory}/sock\n" + identity(user)

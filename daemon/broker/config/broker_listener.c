@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base.h"
@@ -250,6 +251,7 @@ have_bound(struct listener *l)
 {
 	struct control_found found;
 	struct control_place p;
+	struct stat st;
 	int fd, err = describe_place(l, &p);
 
 	if (err == 0)
@@ -257,6 +259,11 @@ have_bound(struct listener *l)
 	l->place = p.number;
 	if (err == 0)
 		err = fd < 0 ? -EBADMSG : take_socket(l, fd);
+	if (err == 0 && lstat(p.path, &st) == 0 && !S_ISSOCK(st.st_mode))
+		log_warn(0,
+		    "%s: somebody has put something else there: nobody can "
+		    "connect",
+		    l->address);
 	return err;
 }
 
