@@ -7,8 +7,6 @@
 #include "base.h"
 #include "frontend.h"
 
-struct offer;
-
 /* --- listener.c --------------------------------------------------------- */
 
 /*

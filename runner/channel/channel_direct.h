@@ -12,8 +12,6 @@
 #include "liveness.h"
 #include "websocket.h"
 
-struct control_session_config;
-
 struct direct {
 	const struct control_session_config *terms;
 	struct websocket_parser parser;

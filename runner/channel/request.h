@@ -11,7 +11,6 @@
 #include "jsonrpc.h"
 
 struct client;
-struct event_base;
 struct session;
 struct snapshot;
 struct start;

@@ -13,8 +13,6 @@
 #include "params.h"
 #include "request.h"
 
-struct event_base;
-
 /* Tells whether a file that lstat(2) found is no entry for a client, as
  * placeholder_is(). */
 typedef bool files_hides_fn(int at, const char *path, const struct stat *st);

@@ -15,7 +15,6 @@
 struct client;
 struct rpc_message;
 struct sandbox;
-struct session;
 
 /*
  * Makes the sockets for a command that is about to start. Returns 0 with

@@ -14,8 +14,6 @@
 #include "queue.h"
 #include "request.h"
 
-struct event_base;
-
 /* How many exchanges may run at once; more are refused. */
 #define HTTP_EXCHANGES_MAX 256
 

@@ -47,10 +47,6 @@ void start_free(struct start *st);
 /* Returns the id of the process that is started. It points into st. */
 struct slice start_process_id(const struct start *st);
 
-struct process;
-struct snapshot;
-struct spawn_fault;
-
 /* Takes what came out of a process that was STARTING; NULL: it runs. Returns
  * false if it is not that of the start. */
 bool start_take(
@@ -81,8 +77,6 @@ extern const struct session_server server;
  * Watches belong to the connection.
  */
 
-struct session;
-
 /* The connection has ended; removes all watches. */
 void watches_stop(struct session *s);
 
@@ -106,12 +100,6 @@ void watch_stop(struct session *s);
  * what was read of it is kept. What waits ends with its connection.
  */
 
-struct ceiling;
-struct client;
-struct request;
-struct rpc_message;
-struct rpc_method;
-struct sandbox_request;
 struct slow_mounts;
 
 /* How long other requests and file systems have to answer. */
@@ -167,7 +155,6 @@ void starting_clear(void);
 
 #define SNAPSHOT_SCOPE_MAX_BYTES 256
 
-struct process_observer;
 struct shell_state;
 struct snapshot_shell;
 

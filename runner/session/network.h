@@ -14,8 +14,6 @@
 #include "network_list.h"
 #include "queue.h"
 
-struct session_process;
-
 /* The different denials of one command that are kept. */
 #define NETWORK_DENIED_MAX 32
 

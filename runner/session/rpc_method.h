@@ -8,8 +8,6 @@
 #include "params.h"
 #include "session.h"
 
-struct request;
-
 /*
  * Acts on decoded, permitted parameters and answers. Returns 0, or RPC_PENDING
  * when the answer comes later; then the handler took the id.

@@ -20,7 +20,6 @@
 #include "sandboxes.h"
 #include "table.h"
 
-struct event_base;
 struct file_router;
 struct netproxy;
 
@@ -378,7 +377,6 @@ void watchers_flush(struct session *s);
  */
 
 struct process_start_params;
-struct request;
 
 /*
  * Called before a command that is to be recorded starts. Returns false if it

@@ -73,7 +73,6 @@ void credential_audit_refused(struct broker *m, const struct control_refused *r,
  */
 
 struct frontend;
-struct identity;
 struct session;
 
 struct grant {

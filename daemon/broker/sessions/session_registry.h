@@ -14,7 +14,6 @@
 #include "table.h"
 #include "watch.h"
 
-struct control_session;
 struct identity;
 struct broker;
 

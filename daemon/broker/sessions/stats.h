@@ -31,7 +31,6 @@ void stats_collect(struct broker *m, struct control_metrics *out);
  * nothing is known.
  */
 
-struct cgroup;
 struct session;
 
 struct session_usage {
