@@ -282,7 +282,7 @@ on_ping(struct broker_event *e)
 	if (e->ping.ill > BROKER_ILL_ROOT)
 		return -EBADMSG;
 	health_broker(e->ping.ill);
-	broker_alive();
+	broker_tell(BROKER_REQ_ALIVE, NULL); /* the event loop is alive */
 	return 0;
 }
 
@@ -290,7 +290,7 @@ static int
 on_idle(struct broker_event *e)
 {
 	if (listener_is_idle())
-		broker_done();
+		broker_tell(BROKER_REQ_DONE, NULL);
 	return 0;
 }
 

@@ -74,7 +74,7 @@ main(int argc, char **argv)
 	helper_init(broker_helper_hangs);
 	helper_set_channels(offer.helpers);
 	listener_take(&offer, true);
-	broker_ready(&ready);
+	broker_tell(BROKER_REQ_READY, &ready);
 	listener_take_stdio(&offer);
 	code_pages_give_back();
 	while (!event_base_got_break(base) && !broker_may_leave()) {

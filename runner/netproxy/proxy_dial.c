@@ -102,8 +102,8 @@ start_lookups(void)
 	pthread_attr_destroy(&attr);
 }
 
-static void
-dial_free(struct proxy_dial *d)
+void
+proxy_dial_cancel(struct proxy_dial *d)
 {
 	event_del(&d->connecting);
 	event_del(&d->deadline);
@@ -114,19 +114,13 @@ dial_free(struct proxy_dial *d)
 	free(d);
 }
 
-void
-proxy_dial_cancel(struct proxy_dial *d)
-{
-	dial_free(d);
-}
-
 static void
 fail(struct proxy_dial *d, int err, const char *why)
 {
 	const struct proxy_dial_events *events = d->events;
 	void *arg = d->arg;
 
-	dial_free(d);
+	proxy_dial_cancel(d);
 	events->failed(arg, err, why);
 }
 
@@ -139,7 +133,7 @@ succeed(struct proxy_dial *d)
 	void *arg = d->arg;
 	int fd = steal_fd(&d->fd);
 
-	dial_free(d);
+	proxy_dial_cancel(d);
 	events->connected(arg, fd);
 }
 

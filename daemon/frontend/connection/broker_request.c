@@ -147,22 +147,10 @@ request_with(enum control_type type, const void *payload, uint32_t conn, int fd)
 	return err;
 }
 
-static void
-request(enum control_type type, const void *payload)
+void
+broker_tell(enum control_type type, const void *payload)
 {
 	request_with(type, payload, 0, -1);
-}
-
-void
-broker_ready(const struct control_ready *r)
-{
-	request(BROKER_REQ_READY, r);
-}
-
-void
-broker_alive(void)
-{
-	request(BROKER_REQ_ALIVE, NULL);
 }
 
 void
@@ -170,7 +158,7 @@ broker_helper_hangs(enum tls_helper who)
 {
 	const struct control_helper h = { .kind = (uint8_t)who };
 
-	request(BROKER_REQ_HELPER, &h);
+	broker_tell(BROKER_REQ_HELPER, &h);
 }
 
 static void
@@ -217,7 +205,7 @@ broker_refused(const struct connection *c, const char *why)
 	memcpy(r.peer, c->peer, sizeof(r.peer));
 	put_proxy(c, r.proxy);
 	snprintf(r.reason, sizeof(r.reason), "%s", why);
-	request(BROKER_REQ_REFUSED, &r);
+	broker_tell(BROKER_REQ_REFUSED, &r);
 }
 
 int
@@ -241,7 +229,7 @@ broker_close(const struct connection *c)
 	struct control_close close = { .conn = c->number,
 		.channel_ended = c->channel.fault == CHANNEL_ENDED };
 
-	request(BROKER_REQ_CLOSE, &close);
+	broker_tell(BROKER_REQ_CLOSE, &close);
 }
 
 void
@@ -252,13 +240,7 @@ broker_probed(
 		.conn = c->number, .number = number, .result = (uint8_t)result
 	};
 
-	request(BROKER_REQ_PROBED, &p);
-}
-
-void
-broker_done(void)
-{
-	request(BROKER_REQ_DONE, NULL);
+	broker_tell(BROKER_REQ_PROBED, &p);
 }
 
 /* --- whether execd works ------------------------------------------------- */

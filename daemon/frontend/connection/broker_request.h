@@ -10,10 +10,8 @@
 
 struct connection;
 
-void broker_ready(const struct control_ready *r);
-
-/* Answers a PING: the event loop is alive. */
-void broker_alive(void);
+/* Sends a request that belongs to no connection, or waits to send it. */
+void broker_tell(enum control_type type, const void *payload);
 
 /* Asks for a new helper in place of one that does not answer. */
 void broker_helper_hangs(enum tls_helper who);
@@ -33,7 +31,6 @@ void broker_close(const struct connection *c);
 /* Answers a PROBE. */
 void broker_probed(
     const struct connection *c, uint32_t number, enum probe_result result);
-void broker_done(void);
 /* Reports a client certificate that was refused in TLS, for the audit log. */
 void broker_refused(const struct connection *c, const char *why);
 

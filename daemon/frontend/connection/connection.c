@@ -306,7 +306,7 @@ connection_release(struct connection *c)
 		return;
 	connection_return_grant(c);
 	if (connection_is_stdio(c))
-		broker_done();
+		broker_tell(BROKER_REQ_DONE, NULL);
 	event_del(&c->timer);
 	source_leave(c->source, now_ms());
 	c->source = NULL;
