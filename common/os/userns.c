@@ -41,16 +41,6 @@ userns_map(int proc, uid_t uid, gid_t gid, const char **step)
 	return err < 0 ? err : map_id(proc, "gid_map", gid);
 }
 
-int
-userns_map_self(uid_t uid, gid_t gid, const char **step)
-{
-	_cleanup_close_ int proc =
-	    open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	*step = "opening its own /proc files";
-	return proc < 0 ? -errno : userns_map(proc, uid, gid, step);
-}
-
 /*
  * The /proc files of a process that cannot be dumped belong to root, so whoever
  * writes its own maps can be looked into by its user's other processes. This
@@ -65,7 +55,7 @@ static void __attribute__((noreturn)) hold_new(pid_t parent)
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
 	const char *step;
-	int err;
+	int proc, err;
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(ESRCH);
@@ -74,7 +64,8 @@ static void __attribute__((noreturn)) hold_new(pid_t parent)
 		_exit(errno);
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		_exit(errno | MAP_FAILED_BIT);
-	err = userns_map_self(uid, gid, &step);
+	proc = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	err = proc < 0 ? -errno : userns_map(proc, uid, gid, &step);
 	if (err < 0)
 		_exit(-err | MAP_FAILED_BIT);
 	for (;;)

@@ -21,8 +21,6 @@ int userns_enter_new(bool *none, const char **step);
 /*
  * The second part of that, in a new user namespace that was made otherwise: the
  * ids that its process had outside are its ids inside. `proc` is the directory
- * of that process in /proc; userns_map_self() is for the caller. Return as
- * above.
+ * of that process in /proc. Returns as above.
  */
 int userns_map(int proc, uid_t uid, gid_t gid, const char **step);
-int userns_map_self(uid_t uid, gid_t gid, const char **step);

@@ -155,11 +155,6 @@ bool conf_has_identity(const struct conf *c, const struct identity *identity);
 void conf_sandbox_limits(
     const struct conf *c, const struct identity *id, struct sandbox_limits *l);
 
-/* Fills in the TCP ports of the listeners. Returns their number; the others
- * stay as they are. */
-size_t conf_own_ports(
-    const struct conf *c, uint16_t ports[SANDBOX_OWN_PORTS_MAX]);
-
 /* Checks whether this host can enforce what is set of limits of groups. Returns
  * 0, or -EOPNOTSUPP after it has logged which of them it cannot. */
 int conf_check_groups(const struct conf *c);

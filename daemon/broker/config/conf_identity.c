@@ -213,10 +213,10 @@ port_of(const struct listener *l)
 					     : 0;
 }
 
-/* Who shows a credential at a port may have it of the command's user, so all
- * of them count. Returns their number. */
-size_t
-conf_own_ports(const struct conf *c, uint16_t ports[SANDBOX_OWN_PORTS_MAX])
+/* Fills in the TCP ports of the listeners. Who shows a credential at a port may
+ * have it of the command's user, so all of them count. Returns their number. */
+static size_t
+own_ports(const struct conf *c, uint16_t ports[SANDBOX_OWN_PORTS_MAX])
 {
 	size_t n = 0;
 
@@ -233,8 +233,7 @@ conf_own_ports(const struct conf *c, uint16_t ports[SANDBOX_OWN_PORTS_MAX])
 static void
 find_own_ports(const struct conf *c, struct sandbox_limits *l)
 {
-	l->guards_ports =
-	    conf_own_ports(c, l->own_ports) > 0 || c->path != NULL;
+	l->guards_ports = own_ports(c, l->own_ports) > 0 || c->path != NULL;
 	for (size_t i = 0; i < c->nlisteners; i++)
 		l->open_port |= (c->listeners[i]->allow_unauthenticated ||
 				    c->listeners[i]->keys.peer_user) &&

@@ -9,19 +9,7 @@
 #pragma once
 
 #include <stddef.h>
-#include <sys/types.h>
 
 /* Closes n descriptors. No close can make the caller wait. A descriptor of -1
  * is skipped. */
 void dispose(const int *fds, size_t n);
-
-/* Reaps children that were late. dispose() does so, too. */
-void dispose_reap(void);
-
-/* Forks another child that may have to wait. It sends no SIGCHLD at its end and
- * is reaped as the others. flags are those of clone(2). Returns its pid, 0 in
- * the child, or -errno: -EAGAIN if 32 of them wait. */
-pid_t dispose_fork(int flags);
-
-/* Kills it, and waits 20 ms at most for its end. */
-void dispose_end(pid_t pid);

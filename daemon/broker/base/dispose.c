@@ -17,22 +17,24 @@
 static unsigned closers;
 
 /* No other child is one of __WCLONE: closers send no SIGCHLD at their end. */
-void
-dispose_reap(void)
+static void
+reap(void)
 {
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		closers -= closers > 0;
 }
 
-pid_t
-dispose_fork(int flags)
+/* Returns the pid of another child, 0 in the child, or -errno: -EAGAIN if
+ * CLOSERS_MAX of them wait. */
+static pid_t
+fork_closer(void)
 {
 	pid_t pid;
 
-	dispose_reap();
+	reap();
 	if (closers == CLOSERS_MAX)
 		return -EAGAIN;
-	pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+	pid = (pid_t)syscall(SYS_clone, CLONE_FILES, NULL, NULL, NULL, NULL);
 	closers += pid > 0;
 	return pid < 0 ? -errno : pid;
 }
@@ -51,23 +53,22 @@ await_removal(int fd)
 
 /* A killed closer is usually gone at once. If not, it is found later. Until
  * then it is shown as a defunct process. */
-void
-dispose_end(pid_t pid)
+static void
+end(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 100000 };
 	int64_t until = now_ms() + ENDED_MS;
 	unsigned before = closers;
 
 	kill(pid, SIGKILL);
-	for (dispose_reap(); closers == before && now_ms() < until;
-	     dispose_reap())
+	for (reap(); closers == before && now_ms() < until; reap())
 		nanosleep(&pause, NULL);
 }
 
 static void
 dispose_one(int fd)
 {
-	pid_t pid = dispose_fork(CLONE_FILES);
+	pid_t pid = fork_closer();
 
 	if (pid == 0) {
 		close(fd);
@@ -80,7 +81,7 @@ dispose_one(int fd)
 	}
 	await_removal(fd);
 	/* This also ends the wait for a socket that lingers. */
-	dispose_end(pid);
+	end(pid);
 }
 
 void
