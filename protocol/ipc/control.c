@@ -177,8 +177,7 @@ control_verdict_name(enum verdict verdict)
 		    "the identity is none of the operators of this listener",
 		[VERDICT_EXPIRED_TOKEN] = "expired websocket bearer token",
 		[VERDICT_MEMBER] =
-		    "this user joined the group after execd had read its "
-		    "members: `execd ctl reload` lets him in",
+		    "a new member of the group: `execd ctl reload` lets him in",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";
