@@ -89,6 +89,22 @@ def test_a_file_helper_of_a_sandbox_that_is_stopped(world, place):
     assert "result" in c.request("fs/getMetadata", ask)
 
 
+def test_what_a_command_asks_for_outlives_its_sandbox(world, place):
+    """Who carries out its calls serves it as long as it runs, and ends with it."""
+    s, c, shell = world
+    calls = ("import os, socket; input(); s = socket.create_server(('127.0.0.1', 0)); "
+             "socket.create_connection(s.getsockname()); os.mkdir('d'); os.chmod('d', 0o2755); print('served')")
+    id = shell.start(f"exec python3 -c \"{calls}\"", pipeStdin=True)
+    proxy = child(s, c, "execd-calls")
+    old = sandbox_of(s, c)
+    os.kill(old, signal.SIGKILL)
+    poll(lambda: not is_alive(old), what="the end of the sandbox")
+    c.write(id, b"\n")
+    r = c.finished(id)
+    assert r.stdout == "served\n", r.stderr
+    poll(lambda: not is_alive(proxy), what="the end of the proxy")
+
+
 def test_a_sandbox_that_dies_after_it_started_a_command(world, place):
     """Whether the command ran is unknown, so the start fails; it is not tried in another sandbox."""
     if not ROOT or not shutil.which("strace") or not is_traceable():

@@ -37,10 +37,8 @@
 
 static _Alignas(HEAP_PAGE_BYTES) char stack[STACK_BYTES];
 
-/*
- * The sandbox's end of the socket between the two. Each sees there that the
- * other one has ended.
- */
+/* The sandbox's end of the socket between the two, which sees there that the
+ * proxy has ended. */
 static int partner = -1;
 
 /* --- the filter that commands load -------------------------------------- */
@@ -455,24 +453,23 @@ place_descriptors(const struct given *g)
 	return !call_proxy_connects(m) || fchdir(CALL_PROXY_PROC_FD) == 0;
 }
 
-/* Serves until the sandbox ends, or nobody is left who could ask. */
+/* Serves until nobody is left who could ask: commands outlive the sandbox. */
 static void
 serve_calls(void)
 {
-	static struct pollfd pfds[2 + SOCKET_CALLS_WAITING_MAX] = {
+	static struct pollfd pfds[1 + SOCKET_CALLS_WAITING_MAX] = {
 		{ .fd = CALL_PROXY_LISTENER_FD, .events = POLLIN },
-		{ .fd = CALL_PROXY_SANDBOX_FD },
 	};
-	size_t n = 2;
+	size_t n = 1;
 	int pause = -1;
 
-	while (poll(pfds, n, pause) >= 0 && pfds[1].revents == 0) {
-		socket_calls_look(pfds + 2, answer);
+	while (poll(pfds, n, pause) >= 0) {
+		socket_calls_look(pfds + 1, answer);
 		if (pfds[0].revents & POLLIN)
 			serve_one();
 		else if (pfds[0].revents != 0)
 			break;
-		n = 2 + socket_calls_watch(pfds + 2, &pause);
+		n = 1 + socket_calls_watch(pfds + 1, &pause);
 	}
 }
 
