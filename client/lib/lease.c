@@ -219,7 +219,6 @@ lease_end(struct lease *l)
 
 /* --- The link ----------------------------------------------------------- */
 
-/* Starts the program of an ask: URL. */
 void
 link_ask(struct execd_client *c)
 {
@@ -323,7 +322,6 @@ link_lease_is_over(const struct execd_client *c)
 	return c->lease_over_ms != 0;
 }
 
-/* Ends the client because the lease is over. */
 void
 link_lease_failed(struct execd_client *c)
 {
@@ -343,8 +341,6 @@ lease_over(struct execd_client *c)
 	link_lease_failed(c);
 }
 
-/* What to poll for while there is a lease: at most 2 entries in LINK_ASK, else
- * 1. Returns the number. */
 size_t
 link_lease_prepare(const struct execd_client *c, struct pollfd *fds)
 {
@@ -359,7 +355,6 @@ link_lease_prepare(const struct execd_client *c, struct pollfd *fds)
 	return n;
 }
 
-/* Reads the answer, or sees that the lease is over. */
 void
 link_lease_events(struct execd_client *c)
 {
@@ -370,7 +365,6 @@ link_lease_events(struct execd_client *c)
 		lease_over(c);
 }
 
-/* When the client ends behind a lease that is over; INT64_MAX: never. */
 int64_t
 link_lease_at(const struct execd_client *c)
 {

@@ -518,7 +518,6 @@ answer_bytes(const struct discovery *d)
 	       WARNINGS_MAX * (WARNING_BYTES_MAX + sizeof(NO_METADATA));
 }
 
-/* Appends what was found unless the answer has no room for it. */
 void
 discover_admit(struct discovery *d, struct json_text *to,
     const struct json_text *found, unsigned count)

@@ -39,9 +39,7 @@ static const char *sessions; /* the path that we connected to */
 static int events_fd = -1;   /* -1 after spawn_watch() */
 static struct event events;
 static struct control_spawn_ready ready;
-static int http = -1;
-static int files = -1;
-static int netproxy = -ENOENT;
+static int helpers[SPAWN_HELPERS] = { -1, -1, -ENOENT };
 static struct cgroup all_sessions = CGROUP_NONE;
 static bool past;
 static uint32_t paths;
@@ -185,9 +183,9 @@ open_netproxy(void)
 {
 	char missing[PATH_MAX];
 
-	netproxy = programs_open_one(INSTALLED_NETPROXY, missing);
-	if (netproxy < 0)
-		log_warn(netproxy,
+	helpers[2] = programs_open_one(INSTALLED_NETPROXY, missing);
+	if (helpers[2] < 0)
+		log_warn(helpers[2],
 		    "%s: a command with a list of hosts is "
 		    "refused",
 		    missing);
@@ -226,8 +224,8 @@ spawn_begin(uint32_t flags)
 	    cgroup_get(&all_sessions, ready.cgroups, fds + 4, nfds - 4) < 0)
 		give_up(-EBADMSG, "the beginning");
 	events_fd = fds[0];
-	http = fds[1];
-	files = fds[2];
+	helpers[0] = fds[1];
+	helpers[1] = fds[2];
 	take_kept(fds[3]);
 	if (!(flags & BEGIN_CHECK))
 		open_netproxy();
@@ -257,22 +255,10 @@ spawn_is_reload(void)
 	return ready.reload;
 }
 
-int
-spawn_http(void)
+const int *
+spawn_helpers(void)
 {
-	return http;
-}
-
-int
-spawn_files(void)
-{
-	return files;
-}
-
-int
-spawn_netproxy(void)
-{
-	return netproxy;
+	return helpers;
 }
 
 const struct cgroup *

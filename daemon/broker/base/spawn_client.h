@@ -28,16 +28,15 @@ pid_t spawn_root_pid(void);
 int spawn_begin(uint32_t flags);
 
 /* What root's execd says of itself and of us: whether it is root; whether a
- * broker has served before; whether one serves until our list is sealed.
- * spawn_http() and spawn_files() return descriptors of execd-http and
- * execd-files, opened with O_PATH, and spawn_netproxy() that of execd-netproxy,
- * or -errno if it could not be opened. */
+ * broker has served before; whether one serves until our list is sealed. */
 bool spawn_is_root(void);
 bool spawn_has_served(void);
 bool spawn_is_reload(void);
-int spawn_http(void);
-int spawn_files(void);
-int spawn_netproxy(void);
+
+/* Descriptors of execd-http, execd-files and execd-netproxy, opened with
+ * O_PATH. The last is -errno if it could not be opened. */
+#define SPAWN_HELPERS 3
+const int *spawn_helpers(void);
 
 /* Returns what this broker leaves for the next one, which reads it as the last
  * one left it. Without root's execd nothing is kept. */

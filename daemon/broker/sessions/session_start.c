@@ -315,9 +315,9 @@ static void
 configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 {
 	const struct limits *l = &m->conf->limits;
-	int fds[4 + CGROUP_HIERARCHIES] = { spawn_http(), spawn_files() };
+	int fds[SPAWN_HELPERS + 1 + CGROUP_HIERARCHIES];
 	struct sandbox_limits limits;
-	size_t nfds = 2;
+	size_t nfds = SPAWN_HELPERS;
 	int userns = find_userns(m, s->identity);
 	struct control_session_config c = {
 		.pid_namespace = m->root,
@@ -343,9 +343,10 @@ configure(struct broker *m, struct session *s, const struct cgroup *cgroup)
 	snprintf(c.home, sizeof(c.home), "%s", s->identity->home);
 	write_path_map(&s->identity->path_map, c.path_map);
 	c.redirects = s->identity->redirects;
-	c.netproxy = spawn_netproxy() >= 0;
-	if (c.netproxy)
-		fds[nfds++] = spawn_netproxy();
+	memcpy(fds, spawn_helpers(), SPAWN_HELPERS * sizeof(*fds));
+	c.netproxy = fds[SPAWN_HELPERS - 1] >= 0;
+	if (!c.netproxy)
+		nfds--;
 	c.userns = userns >= 0;
 	if (c.userns)
 		fds[nfds++] = userns;
