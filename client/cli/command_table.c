@@ -29,7 +29,7 @@ const struct option_row execctl_options[] = {
 	    "connection" },
 	{ "verbose", 'v', NULL, "say what is done" },
 	{ "help", 'h', NULL, "print a summary" },
-	{ "version", 0, NULL, "print the version" },
+	{ "version", 'V', NULL, "print the version" },
 	{ 0 },
 };
 

@@ -64,6 +64,9 @@ def test_what_works(ctl, args, out):
 def test_help(ctl):
     assert ctl.ok("help") == ctl.ok("--help")
     assert b"usage: execctl [options] ls" in ctl.ok("ls", "--help")
+    assert ctl.ok("help", "ls") == ctl.ok("ls", "--help") and ctl.ok("-V") == ctl.ok("--version")
+    r = ctl("help", "xyzzy")
+    assert r.code == 255 and "there is no command `xyzzy'" in r.err, r
 
 
 def test_ls_h(ctl, directory):

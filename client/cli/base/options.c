@@ -209,6 +209,18 @@ wants_no_command(struct parsed *p)
 	return true;
 }
 
+/* `execctl help COMMAND', as git and docker have it. NULL: of all commands. */
+static int
+help(const char *name)
+{
+	const struct command *c = name != NULL ? find_command(name) : NULL;
+
+	if (name != NULL && c == NULL)
+		return EXIT_CTL_USAGE;
+	help_print(c);
+	return 0;
+}
+
 int
 options_parse(struct parsed *p, const struct option_row *options,
     const struct command *all, int argc, char **argv)
@@ -229,10 +241,8 @@ options_parse(struct parsed *p, const struct option_row *options,
 		help_print(NULL);
 		return EXIT_CTL_USAGE;
 	}
-	if (strcmp(argv[at], "help") == 0 && argv[at + 1] == NULL) {
-		help_print(NULL);
-		return 0;
-	}
+	if (strcmp(argv[at], "help") == 0)
+		return help(argv[at + 1]);
 	p->command = find_command(argv[at]);
 	if (p->command == NULL)
 		return EXIT_CTL_USAGE;
