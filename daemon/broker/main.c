@@ -555,6 +555,7 @@ main(int argc, char **argv)
 		return code;
 	if (options.check) {
 		if (!options.print) {
+			conf_warn(m->conf);
 			conf_tell_ceilings(m->conf);
 			conf_tell_proxies(m->conf);
 		}

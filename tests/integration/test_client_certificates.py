@@ -248,7 +248,7 @@ def test_a_subject_names_one_identity(world):
     two = world.text("certificate-subject = CN=x\n",
                      rest=f"[identity b]\nuser = {world.user.pw_name}\ncertificate-subject = CN=x\n")
     s = world.start("certificate-subject = CN=x\n")
-    s.reload(two, "[identity a] and [identity b]: the same certificate-subject")
+    s.reload(two, "[identity b] certificate-subject: [identity a] has the same one")
 
 
 def test_another_certificate_process_takes_over(world):

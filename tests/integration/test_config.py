@@ -71,45 +71,46 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[limits]\nexempt = localhost\n", 2, "`localhost` is not an address"),
     ("[limits]\nexempt = " + "10.0.0.1 " * 17 + "\n", 2, "more than 16 address ranges"),
     ("[listener l]\n", 1, "a listener needs an address"),
-    ("[listener l]\naddress = http://127.0.0.1:1\n", 1, "the address is neither ws://IP:PORT, wss://"),
-    ("[listener l]\naddress = ws://localhost:1\n", 1, "the address is neither"),
-    ("[listener l]\naddress = stdio\n", 1, "the address is neither"),
-    ("[listener l]\naddress = unix:relative\n", 1, "the address is neither"),
-    ("[listener l]\naddress = unix:///run/x\n", 1, "the address is neither"),
-    ("[listener l]\naddress = unix:/" + "x" * 108 + "\n", 1, "the address is neither"),
+    ("[listener l]\naddress = http://127.0.0.1:1\n", 2, "address: `http://127.0.0.1:1` is neither ws://IP:PORT, wss://"),
+    ("[listener l]\naddress = ws://localhost:1\n", 2, "`ws://localhost:1` is neither ws://IP:PORT, wss://IP:PORT, "
+     "unix:/PATH nor systemd:NAME; names of hosts are not looked up"),
+    ("[listener l]\naddress = stdio\n", 2, "is neither ws://IP:PORT"),
+    ("[listener l]\naddress = unix:relative\n", 2, "is neither ws://IP:PORT"),
+    ("[listener l]\naddress = unix:///run/x\n", 2, "is neither ws://IP:PORT"),
+    ("[listener l]\naddress = unix:/" + "x" * 108 + "\n", 2, "is neither ws://IP:PORT"),
     ("[listener l]\naddress = wss://127.0.0.1:0\n", 1, "wss:// needs a certificate"),
-    (GOOD + "certificate = /x\n", 1, "certificate and certificate-key come together"),
-    (GOOD + "certificate = /x\ncertificate-key = /y\n", 1, "a certificate is for wss://"),
+    (GOOD + "certificate = /x\n", 3, "certificate and certificate-key come together"),
+    (GOOD + "certificate = /x\ncertificate-key = /y\n", 3, "a certificate is for wss://"),
     (GOOD + "certificate = x\n", 3, "`x` is not an absolute path"),
-    (GOOD + "client-ca = /x\n", 1, "client-ca needs a certificate"),
-    (GOOD + "client-crl = /x\n", 1, "client-crl needs a client-ca"),
+    (GOOD + "client-ca = /x\n", 3, "client-ca needs a certificate"),
+    (GOOD + "client-crl = /x\n", 3, "client-crl needs a client-ca"),
     (GOOD + "client-crl = x\n", 3, "`x` is not an absolute path"),
-    ("[identity a]\nsandbox-hide = x\n", 1, "hide: `x` is neither absolute nor below ~"),
+    ("[identity a]\nsandbox-hide = x\n", 2, "hide: `x` is neither absolute nor below ~"),
     ("[identity a]\ncertificate-sha256 = " + "0" * 63 + "\n", 2, "is not a SHA-256 digest"),
     ("[identity a]\nsandbox-max-profile = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = some\n", 2, "`some`"),
     ("[sandbox]\nunix-sockets = local\n", 2, "`local` was removed: a stream socket by name reaches tmux"),
-    ("[limits]\npenalty-max = 10s\n", 1, "penalty-max is not more than penalty-threshold"),
+    ("[limits]\npenalty-max = 10s\n", 2, "penalty-max is not more than penalty-threshold"),
     ("[sandbox]\nnested-git-depth = 1000\n", 2, "`1000`"),
     ("[sandbox]\nnested-git = full\n", 2, "`full` was removed: commands passed it by commondir"),
-    ("[sandbox]\nprotected-names = a/b\n", 1, "`a/b` is a path, not a name"),
+    ("[sandbox]\nprotected-names = a/b\n", 2, "`a/b` is a path, not a name"),
     ("[audit]\nrequired = yes\n", 1, "one of file, syslog and journal is needed"),
-    (GOOD + "client-certificate = required\n", 1, "client-certificate needs a client-ca"),
+    (GOOD + "client-certificate = required\n", 3, "client-certificate needs a client-ca"),
     (GOOD + "client-certificate = maybe\n", 3, "`maybe` is neither none, optional nor required"),
-    ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 1,
+    ("[listener l]\naddress = ws://0.0.0.0:0\noperate = yes\n", 3,
      "without operators, operate is for unix:/PATH and loopback"),
-    (GOOD + "operators = a\n", 1, "operators needs operate = yes"),
+    (GOOD + "operators = a\n", 3, "operators needs operate = yes"),
     (GOOD + "operate = perhaps\n", 3, "is neither yes nor no"),
-    (GOOD + "mode = 0660\n", 1, "mode and group are for unix:/PATH"),
+    (GOOD + "mode = 0660\n", 3, "mode and group are for unix:/PATH"),
     (GOOD + "mode = 888\n", 3, "`888` is not an octal mode"),
     ("[listener l]\naddress = wss://127.0.0.1:0\ncertificate = /none/such\ncertificate-key = /none\n", 1,
      "/none/such: No such file or directory"),
-    ("[identity a]\nuser = no-such-user\n", 1, "no-such-user"),
+    ("[identity a]\nuser = no-such-user\n", 2, "no-such-user"),
     ("[identity a]\ntoken-sha256 = abc\n", 2, "`abc` is not a SHA-256 digest"),
     ("[identity a]\nhome = home\n", 2, "`home` is not an absolute path"),
-    ("[identity a]\nenvironment = X\n", 1, "environment: `X` is not NAME=VALUE"),
-    ("[identity a]\nmax-cpu-time = 1500ms\n", 1, "only whole seconds"),
-    ("[identity a]\npeer-user = no-such-user\n", 1, "no-such-user: no such user"),
+    ("[identity a]\nenvironment = X\n", 2, "environment: `X` is not NAME=VALUE"),
+    ("[identity a]\nmax-cpu-time = 1500ms\n", 2, "only whole seconds"),
+    ("[identity a]\npeer-user = no-such-user\n", 2, "no-such-user: no such user"),
     ("[signed-tokens]\nissuer = x\n", 1, "secret-file or jwks-file is missing"),
     ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
     ("[limits]\n# " + "x" * 300 + "\n", 2, "a line has more than 198 characters"),
@@ -139,18 +140,93 @@ def test_refused(mode, user, directory, text, line, words):
     (GOOD + "operate = yes\noperators = b\n[identity a]\n", "[listener l] operators: there is no [identity b]"),
     (GOOD + "allow-unauthenticated = b\n[identity a]\n", "there is no [identity b]"),
     (GOOD + "[identity a]\ncertificate-subject = CN=x\n[identity b]\ncertificate-subject = CN=y\n\tCN=x\n",
-     "[identity a] and [identity b]: the same certificate-subject"),
+     ":8: [identity b] certificate-subject: [identity a] has the same one"),
     (GOOD + "[identity a]\ntoken-subject = x\n", "token-subject: needs [signed-tokens]"),
     ("[listener l]\naddress = ws://127.0.0.1:81\n[listener m]\naddress = ws://127.0.0.1:81\n[identity a]\n",
-     "[listener l] and [listener m]: the same address"),
+     ":4: [listener m] address: [listener l] has the same one"),
     (GOOD + f"[identity a]\ntoken-sha256 = {digest('x')}\n[identity b]\ntoken-sha256 = {digest('x').upper()}\n",
-     "[identity a] and [identity b]: the same token-sha256"),
+     ":8: [identity b] token-sha256: [identity a] has the same one"),
 ])
 def test_refused_as_a_whole(mode, user, directory, text, words):
     path = directory / "execd.conf"
     path.write_text(re.sub(r"(\[identity .\]\n)", rf"\1user = {user.pw_name}\n", text))
     code, out, err = check(mode, user, path)
     assert (code, out) == (3, "") and words in err, (code, err)
+
+
+MANY = """\ufeff# Notepad begins a file with a mark
+[listner x]
+address = ws://127.0.0.1:1
+[listener l]
+address = ws://127.0.0.1:0
+identities = b c
+operators = a
+[limits]
+max-conections = 5
+detached-ttl = 80
+  90
+  91
+allow-unauthenticated = a
+retention = 1MiB # more
+garbage
+[identity a]
+user = USER
+memory-max = 1K
+sandbox-max-profile = workspace-rite
+[limits]
+closed-ttl = x
+[sandbox]
+sandbox = x
+"""
+TOLD = {2: "unknown section `listner`: did you mean `listener`?", 7: "operators needs operate = yes",
+        9: "unknown key `max-conections` in [limits]: did you mean `max-connections`?",
+        10: "detached-ttl: `80` is not a duration like",
+        13: "unknown key `allow-unauthenticated` in [limits]: it is a key of [listener NAME]",
+        14: "is not a number of bytes like 4096, 64K, 16M or 1G; a comment needs a line of its own",
+        15: "neither `key = value` nor `[section]`", 18: "memory-max: `1K` is not a number of bytes of at least 1M",
+        19: "`workspace-rite` is not one of", 20: "[limits] already exists", 23: "unknown key `sandbox` in [sandbox]"}
+
+
+def lines_told(path, err):
+    return {int(n): words for n, words in re.findall(rf"{re.escape(str(path))}:(\d+): (.*)", err)}
+
+
+def test_every_error_is_told_at_its_line(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(MANY.replace("USER", user.pw_name))
+    code, out, err = check(mode, user, path, "-t")
+    told = lines_told(path, err)
+    assert (code, out) == (3, "") and told.keys() == TOLD.keys(), err
+    assert all(TOLD[n] in told[n] for n in TOLD), err
+
+
+def test_every_error_of_several_sections_is_told(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(GOOD + f"identities = b c\nallow-unauthenticated = d\n[identity a]\nuser = {user.pw_name}\ntoken-subject = x\n")
+    code, out, err = check(mode, user, path, "-t")
+    assert code == 3 and [re.findall(rf"{path}:(\d):.* (?:no|needs) (.*)", err)] == [
+        [("3", "[identity b]"), ("3", "[identity c]"), ("4", "[identity d]"), ("7", "[signed-tokens]")]], err
+
+
+def test_a_file_that_is_none_has_a_bounded_number_of_errors(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text("x\n" * 1000)
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and err.count("neither `key = value`") == 50 and "more than 50 errors" in err
+
+
+def test_what_has_no_effect_is_told(mode, user, directory):
+    """The file is accepted: a credential may come, and execd may start before a directory is made."""
+    path = directory / "execd.conf"
+    name = user.pw_name
+    path.write_text(f"[listener l]\naddress = ws://127.0.0.1:0\n[identity a]\nuser = {name}\n[identity b]\nuser = {name}\n"
+                    f"certificate-subject = CN=x\npeer-user = {name}\n[listener m]\naddress = unix:{directory}/none/x\n")
+    code, out, err = check(mode, user, path, "-t")
+    told = lines_told(path, err)
+    assert code == 0 and told.keys() == {3, 7, 10}, err
+    assert "has no credential" in told[3] and "no listener has a client-ca" in told[7] and "/none is missing" in told[10], err
+    path.write_text(path.read_text().split("[listener m]")[0])
+    assert "no listener is a unix socket" in lines_told(path, check(mode, user, path, "-t")[2])[8]
 
 
 def test_who_could_have_written_it(mode, user, directory):

@@ -39,12 +39,13 @@ struct conf_unit {
 };
 
 /* The largest unit comes first: a value is shown in the largest one
- * that fits. */
+ * that fits. What follows the unit 1 is read only. */
 static const struct conf_unit time_units[] = { { "h", 3600000 }, { "m", 60000 },
-	{ "s", 1000 }, { "ms", 1 }, { NULL, 0 } };
+	{ "s", 1000 }, { "ms", 1 }, { "d", 86400000 }, { NULL, 0 } };
 static const struct conf_unit byte_units[] = { { "T", 1ull << 40 },
 	{ "G", 1u << 30 }, { "M", 1u << 20 }, { "K", 1u << 10 }, { "", 1 },
-	{ NULL, 0 } };
+	{ "TiB", 1ull << 40 }, { "GiB", 1u << 30 }, { "MiB", 1u << 20 },
+	{ "KiB", 1u << 10 }, { NULL, 0 } };
 static const struct conf_unit no_units[] = { { "", 1 }, { NULL, 0 } };
 static const struct conf_unit percent_units[] = { { "%", 1 }, { NULL, 0 } };
 
@@ -163,7 +164,7 @@ const struct conf_type conf_optional_duration = { CONF_NUMBER(4),
 	.fault = "is not a duration like 500ms, 80s, 2m or 1h" };
 
 #define BYTES                                                                  \
-	CONF_NUMBER(8), .units = byte_units, .min = 1, .max = INT64_MAX,       \
+	CONF_NUMBER(8), .units = byte_units, .max = INT64_MAX,                 \
 			.fault = "is not a number of bytes like 4096, 64K, "   \
 				 "16M or 1G"
 #define COUNT CONF_NUMBER(4), .min = 1, .max = UINT32_MAX
@@ -174,14 +175,19 @@ const struct conf_type conf_optional_duration = { CONF_NUMBER(4),
 			.fault = "is neither none nor a share from 1% to "     \
 				 "1000000%"
 
-const struct conf_type conf_bytes = { BYTES };
-const struct conf_type conf_optional_bytes = { BYTES, .zero = "none" };
+const struct conf_type conf_bytes = { BYTES, .min = 1 };
+const struct conf_type conf_optional_bytes = { BYTES, .min = 1,
+	.zero = "none" };
 const struct conf_type conf_count = { COUNT };
 const struct conf_type conf_optional_count = { COUNT, .zero = "none" };
 const struct conf_type conf_seconds = { CONF_NUMBER(4), .max = UINT32_MAX };
 
-const struct conf_type sandbox_bytes = { BYTES, .zero = "none",
+const struct conf_type sandbox_bytes = { BYTES, .min = 1, .zero = "none",
 	.may_be_unset = true };
+/* No program starts in less. */
+const struct conf_type memory_limit = { CONF_NUMBER(8), .units = byte_units,
+	.min = 1u << 20, .max = INT64_MAX, .zero = "none", .may_be_unset = true,
+	.fault = "is not a number of bytes of at least 1M, like 512M or 8G" };
 const struct conf_type sandbox_count = { COUNT, .zero = "none",
 	.may_be_unset = true };
 const struct conf_type sandbox_percent = { PERCENT, .may_be_unset = true };

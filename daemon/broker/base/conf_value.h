@@ -98,7 +98,7 @@ extern const struct conf_type conf_nets;     /* struct nets */
 extern const struct conf_type conf_path_map; /* struct path_map */
 /* Those that may be unset: of [sandbox], and of control groups. */
 extern const struct conf_type sandbox_yes_no, sandbox_count, sandbox_percent,
-    sandbox_bytes, sandbox_weight;
+    sandbox_bytes, memory_limit, sandbox_weight;
 
 /* The unset value of a choice, a count or a size. */
 #define SANDBOX_UNSET	    UINT8_MAX

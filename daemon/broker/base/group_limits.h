@@ -17,7 +17,7 @@ struct group_limits {
 
 /* The keys, as systemd names them: a row is keyword, type, member. */
 #define GROUP_LIMIT_KEYS(ROW)                                                  \
-	ROW("memory-max", sandbox_bytes, memory_bytes)                         \
+	ROW("memory-max", memory_limit, memory_bytes)                          \
 	ROW("tasks-max", sandbox_count, tasks)                                 \
 	ROW("cpu-quota", sandbox_percent, cpu_percent)                         \
 	ROW("cpu-weight", sandbox_weight, cpu_weight)                          \

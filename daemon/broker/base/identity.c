@@ -191,12 +191,12 @@ identity_load_groups(struct identity *id)
 }
 
 static int
-find_group(const char *name, gid_t *gid, char *why)
+find_group(const char *key, const char *name, gid_t *gid, char *why)
 {
 	const struct group *gr = getgrnam(name);
 
 	if (gr == NULL)
-		return conf_refuse(why, "%.100s: no such group", name);
+		return conf_refuse(why, "%s: %.100s: no such group", key, name);
 	*gid = gr->gr_gid;
 	return 0;
 }
@@ -208,7 +208,7 @@ take_groups(struct identity *id, char *why)
 	int err = 0;
 
 	if (id->group != NULL)
-		err = find_group(id->group, &id->gid, why);
+		err = find_group("group", id->group, &id->gid, why);
 	if (err < 0)
 		return err;
 	if (id->groups.count == 0) {
@@ -219,7 +219,8 @@ take_groups(struct identity *id, char *why)
 	id->gids = xreallocarray(NULL, id->ngids, sizeof(gid_t));
 	id->gids[0] = id->gid;
 	for (size_t i = 0; i < id->groups.count && err == 0; i++)
-		err = find_group(id->groups.items[i], &id->gids[i + 1], why);
+		err = find_group(
+		    "groups", id->groups.items[i], &id->gids[i + 1], why);
 	return err;
 }
 
@@ -246,7 +247,8 @@ find_peer_users(struct identity *id, char *why)
 		const struct passwd *pw = getpwnam(name);
 
 		if (pw == NULL)
-			return conf_refuse(why, "%.100s: no such user", name);
+			return conf_refuse(
+			    why, "peer-user: %.100s: no such user", name);
 		id->peer_uids[i] = pw->pw_uid;
 	}
 	return 0;
@@ -312,11 +314,12 @@ find_user(struct identity *id, char *why)
 	if (pw == NULL && is_gone(id, errno))
 		return leave_out(id);
 	if (pw == NULL)
-		return conf_refuse(why, "%.100s: %s", id->user,
+		return conf_refuse(why, "user: %.100s: %s", id->user,
 		    errno ? strerror(errno) : "no such user");
 	if (pw->pw_uid == 0)
 		return conf_refuse(why,
-		    "%.100s: this is root; name an ordinary user", id->user);
+		    "user: %.100s: this is root; name an ordinary user",
+		    id->user);
 	take_passwd(id, pw);
 	return take_groups(id, why);
 }
@@ -335,7 +338,7 @@ identity_resolve(struct identity *id, char *why)
 		pw = getpwnam(id->user);
 	if (!root && id->user != NULL && (pw == NULL || pw->pw_uid != getuid()))
 		return conf_refuse(
-		    why, "%.100s: another user needs root", id->user);
+		    why, "user: %.100s: another user needs root", id->user);
 	err = root ? find_user(id, why) : find_self(id, why);
 	if (err == 0)
 		err = find_peer_users(id, why);

@@ -83,43 +83,110 @@ conf_free(struct conf *c)
 	secret_free(c->tokens.secret, c->tokens.secret_len);
 	jwks_clear(&c->tokens.jwks);
 	free(c->identities);
+	free(c->places);
 	free(c->path);
 	free(c);
 }
 
-/* --- consistency -------------------------------------------------------- */
+/* --- places in the file ------------------------------------------------- */
 
-static int
-check_names(const struct conf *c, const struct listener *l,
-    const struct strings *names, const char *keyword, char *why)
+struct conf_place {
+	const struct conf_section *section;
+	const void *object;
+	const struct conf_key *key; /* NULL: the section's title */
+	unsigned line;
+};
+
+void
+conf_note(struct conf *c, const struct conf_section *s, const void *object,
+    const struct conf_key *key, unsigned line)
 {
-	for (size_t i = 0; i < names->count; i++)
-		if (conf_find_identity(c, names->items[i]) == NULL)
-			return conf_refuse(why,
-			    "[listener %s] %s: there is no [identity %.100s]",
-			    l->name, keyword, names->items[i]);
-	return 0;
+	c->places =
+	    xreallocarray(c->places, c->nplaces + 1, sizeof(*c->places));
+	c->places[c->nplaces++] = (struct conf_place){ s, object, key, line };
 }
 
-static int
-check_listener(const struct conf *c, const struct listener *l, char *why)
+/* A sentence about several sections begins with "[identity ci] user", or with
+ * "[identity ci]": the line of that, or 0. */
+static unsigned
+find_line(const struct conf *c, const char *why)
 {
-	const struct identity *id;
-	int err = check_names(c, l, &l->identities, "identities", why);
+	char name[CONF_WHY_MAX];
+	unsigned line = 0;
+	size_t best = 0, n;
+
+	for (size_t i = 0; i < c->nplaces; i++) {
+		const struct conf_place *p = &c->places[i];
+
+		n = (size_t)snprintf(name, sizeof(name), "[%s%s%s]%s%s",
+		    p->section->name, p->section->add ? " " : "",
+		    p->section->add ? *(char *const *)p->object : "",
+		    p->key ? " " : "", p->key ? p->key->keyword : "");
+		if (n <= best || strncmp(why, name, n) != 0 ||
+		    (p->key != NULL && strchr(": ", why[n]) == NULL))
+			continue;
+		best = n;
+		line = p->line;
+	}
+	return line;
+}
+
+/* Makes "execd.conf:7: " or what else the sentence begins with. */
+static const char *
+find_place(const struct conf *c, const char *why, char place[CONF_WHY_MAX])
+{
+	unsigned line = find_line(c, why);
+
+	if (line > 0)
+		snprintf(place, CONF_WHY_MAX, "%.400s:%u", c->path, line);
+	else
+		snprintf(place, CONF_WHY_MAX, "%.400s",
+		    c->path ? c->path : "command line");
+	return place;
+}
+
+void
+conf_warn_at(const struct conf *c, const char *fmt, ...)
+{
+	char why[CONF_WHY_MAX], place[CONF_WHY_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	log_warn(0, "%s: %s", find_place(c, why, place), why);
+}
+
+/* --- consistency -------------------------------------------------------- */
+
+/* Tells the error, if it is one. Returns how many it are. */
+static unsigned
+tell(const struct conf *c, int err, const char *why)
+{
+	char place[CONF_WHY_MAX];
 
 	if (err == 0)
-		err = check_names(c, l, &l->operators, "operators", why);
-	if (err < 0)
-		return err;
-	if (l->allow_unauthenticated == NULL)
 		return 0;
-	id = conf_find_identity(c, l->allow_unauthenticated);
-	if (id == NULL || id->peer_group != NULL)
-		return conf_refuse(why,
-		    "[listener %s] allow-unauthenticated: %s [identity %.100s]",
-		    l->name, id == NULL ? "there is no" : "several users are",
-		    l->allow_unauthenticated);
-	return 0;
+	log_error(0, "%s: %s", find_place(c, why, place), why);
+	return 1;
+}
+
+static unsigned
+check_names(const struct conf *c, const struct listener *l,
+    const struct strings *names, const char *keyword)
+{
+	char why[CONF_WHY_MAX];
+	unsigned n = 0;
+
+	for (size_t i = 0; i < names->count; i++)
+		if (conf_find_identity(c, names->items[i]) == NULL)
+			n += tell(c,
+			    conf_refuse(why,
+				"[listener %s] %s: there is no [identity "
+				"%.100s]",
+				l->name, keyword, names->items[i]),
+			    why);
+	return n;
 }
 
 static bool
@@ -156,8 +223,8 @@ check_credentials(const struct identity *a, const struct identity *b, char *why)
 							   : NULL;
 
 	return key ? conf_refuse(why,
-			 "[identity %s] and [identity %s]: the same %s",
-			 a->name, b->name, key)
+			 "[identity %s] %s: [identity %s] has the same one",
+			 b->name, key, a->name)
 		   : 0;
 }
 
@@ -211,44 +278,80 @@ check_peer_users(const struct conf *c, const struct listener *l, char *why)
 		   : err;
 }
 
-/* Checks what involves several sections. Returns 0, or -errno with why. */
-static int
-check_whole(struct conf *c, char *why)
+static unsigned
+check_listener(const struct conf *c, const struct listener *l)
 {
-	int err = 0;
+	const char *name = l->allow_unauthenticated;
+	const struct identity *id = name ? conf_find_identity(c, name) : NULL;
+	char why[CONF_WHY_MAX];
+	unsigned n = check_names(c, l, &l->identities, "identities") +
+		     check_names(c, l, &l->operators, "operators");
+
+	if (name != NULL && (id == NULL || id->peer_group != NULL))
+		n += tell(c,
+		    conf_refuse(why,
+			"[listener %s] allow-unauthenticated: %s [identity "
+			"%.100s]",
+			l->name,
+			id == NULL ? "there is no" : "several users are", name),
+		    why);
+	if (l->keys.peer_user)
+		n += tell(c, check_peer_users(c, l, why), why);
+	return n;
+}
+
+static int
+check_address(const struct listener *a, const struct listener *b, char *why)
+{
+	if (strcmp(a->address, b->address) != 0 ||
+	    strstr(a->address, ":0") != NULL)
+		return 0;
+	return conf_refuse(why,
+	    "[listener %s] address: [listener %s] has the same one", a->name,
+	    b->name);
+}
+
+static int
+check_subjects(const struct conf *c, const struct identity *id, char *why)
+{
+	if (id->subjects.count == 0 || conf_has_signed_tokens(c))
+		return 0;
+	return conf_refuse(why,
+	    "[identity %s] token-subject: needs [signed-tokens]", id->name);
+}
+
+/* Checks what involves several sections. Returns how many errors it told. */
+static unsigned
+check_whole(struct conf *c)
+{
+	char why[CONF_WHY_MAX];
+	unsigned n = 0;
 
 	if (c->nlisteners == 0)
-		return conf_refuse(why, "there is no [listener NAME]");
+		n += tell(
+		    c, conf_refuse(why, "there is no [listener NAME]"), why);
 	if (c->nidentities == 0)
-		return conf_refuse(why, "there is no [identity NAME]");
-	for (size_t i = 0; i < c->nlisteners && err == 0; i++) {
-		err = check_listener(c, c->listeners[i], why);
-		if (err == 0 && c->listeners[i]->keys.peer_user)
-			err = check_peer_users(c, c->listeners[i], why);
-		for (size_t j = 0; j < i && err == 0; j++)
-			if (strcmp(c->listeners[i]->address,
-				c->listeners[j]->address) == 0 &&
-			    strstr(c->listeners[i]->address, ":0") == NULL)
-				err = conf_refuse(why,
-				    "[listener %s] and [listener %s]: the "
-				    "same address",
-				    c->listeners[j]->name,
-				    c->listeners[i]->name);
+		n += tell(
+		    c, conf_refuse(why, "there is no [identity NAME]"), why);
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		n += check_listener(c, c->listeners[i]);
+		for (size_t j = 0; j < i; j++)
+			n += tell(c,
+			    check_address(
+				c->listeners[i], c->listeners[j], why),
+			    why);
 	}
-	for (size_t i = 0; i < c->nidentities && err == 0; i++) {
-		if (c->identities[i]->subjects.count > 0 &&
-		    !conf_has_signed_tokens(c))
-			err = conf_refuse(why,
-			    "[identity %s] token-subject: needs "
-			    "[signed-tokens]",
-			    c->identities[i]->name);
-		for (size_t j = 0; j < i && err == 0; j++)
-			err = check_credentials(
-			    c->identities[j], c->identities[i], why);
+	for (size_t i = 0; i < c->nidentities; i++) {
+		n += tell(c, check_subjects(c, c->identities[i], why), why);
+		for (size_t j = 0; j < i; j++)
+			n += tell(c,
+			    check_credentials(
+				c->identities[j], c->identities[i], why),
+			    why);
 	}
-	for (size_t i = 0; i < c->nnamed && err == 0; i++)
-		err = conf_token_check(c, c->named[i], why);
-	return err;
+	for (size_t i = 0; i < c->nnamed; i++)
+		n += tell(c, conf_token_check(c, c->named[i], why), why);
+	return n;
 }
 
 /* Replaces what nobody set. The commands of an identity have what [limits]
@@ -375,6 +478,7 @@ load(struct conf *c, const struct options *o)
 {
 	const char *path = file_to_read(o);
 	char why[CONF_WHY_MAX];
+	unsigned n;
 	int code = 0;
 
 	if (path != NULL) {
@@ -391,14 +495,14 @@ load(struct conf *c, const struct options *o)
 	for (size_t i = 0; i < o->nlimits; i++)
 		conf_set(&conf_limits, &c->limits, o->limits[i].keyword,
 		    o->limits[i].value, why);
-	if (conf_limits.check(c, &c->limits, why) == 0 &&
-	    conf_add_members(c, why) == 0 && check_whole(c, why) == 0) {
-		if (path != NULL)
-			conf_tokens_read(c, path);
-		return 0;
-	}
-	log_error(0, "%s: %s", path ? path : "command line", why);
-	return EXIT_CONFIG;
+	n = tell(c, conf_limits.check(c, &c->limits, why), why);
+	n += tell(c, conf_add_members(c, why), why);
+	n += check_whole(c);
+	if (n > 0)
+		return EXIT_CONFIG;
+	if (path != NULL)
+		conf_tokens_read(c, path);
+	return 0;
 }
 
 struct conf *

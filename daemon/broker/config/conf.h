@@ -92,6 +92,8 @@ struct conf {
 	    nmembers; /* the last ones are members of groups, and unwritten */
 	struct named_token **named; /* owned, as each of them */
 	size_t nnamed;
+	struct conf_place *places; /* where in the file */
+	size_t nplaces;
 };
 
 struct conf_key {
@@ -179,6 +181,15 @@ const struct conf_key *conf_find_key(
  */
 int conf_set_key(
     const struct conf_key *key, void *object, const char *value, char *why);
+
+/* Remembers the line of a key, or with NULL that of the section. */
+void conf_note(struct conf *c, const struct conf_section *s, const void *object,
+    const struct conf_key *key, unsigned line);
+
+/* Warns with the line of the key or section that the sentence begins with:
+ * "[identity ci] user". */
+void conf_warn_at(const struct conf *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Sets the keys of the object that have a default. */
 void conf_set_defaults(const struct conf_section *s, void *object);

@@ -161,7 +161,7 @@ static const struct conf_key limits_keys[] = {
 	BROKER_LIMITS(LIMIT)
 	{ "max-kept-sessions", &sandbox_count,
 	    offsetof(struct limits, max_kept_sessions) },
-	{ "memory-max", &sandbox_bytes,
+	{ "memory-max", &memory_limit,
 	    offsetof(struct limits, all.memory_bytes) },
 	{ "tasks-max", &sandbox_count, offsetof(struct limits, all.tasks) },
 	GROUP_LIMIT_KEYS(COMMAND_LIMIT)
@@ -489,6 +489,19 @@ check_peer_user(const struct listener *l)
 }
 
 static int
+refuse_address(const struct listener *l, char *why)
+{
+	const char *host = strstr(l->address, "://");
+	bool is_name = host != NULL && l->scheme != ADDRESS_STDIO &&
+		       strchr("0123456789[/", host[3]) == NULL;
+
+	return conf_refuse(why,
+	    "address: `%.100s` is neither ws://IP:PORT, wss://IP:PORT, "
+	    "unix:/PATH nor systemd:NAME%s",
+	    l->address, is_name ? "; names of hosts are not looked up" : "");
+}
+
+static int
 check_listener(struct conf *c, void *o, char *why)
 {
 	struct listener *l = o;
@@ -497,8 +510,7 @@ check_listener(struct conf *c, void *o, char *why)
 	if (l->address == NULL)
 		text = "a listener needs an address";
 	else if (listener_parse(l) < 0 || l->scheme == ADDRESS_STDIO)
-		text = "the address is neither ws://IP:PORT, wss://IP:PORT, "
-		       "unix:/PATH nor systemd:NAME";
+		return refuse_address(l, why);
 	else if (l->scheme != ADDRESS_UNIX &&
 		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
 		text = "mode and group are for unix:/PATH";
@@ -530,6 +542,63 @@ check_listener(struct conf *c, void *o, char *why)
 	return l->certificate ? tls_files_load(l, why) : 0;
 }
 
+/* Warns of an identity that nobody can come in as, by this key or at all. */
+static void
+warn_of_identity(const struct conf *c, const struct identity *id)
+{
+	bool certificates =
+	    id->certificates.count > 0 || id->certificate_subjects.count > 0;
+	bool users = id->peer_users.count > 0 || id->peer_group != NULL;
+	bool has_ca = false, knows_users = false, is_open = false;
+	bool has_token = id->tokens.count > 0 || id->subjects.count > 0;
+
+	for (size_t i = 0; i < c->nlisteners; i++) {
+		const struct listener *l = c->listeners[i];
+
+		has_ca |= l->client_ca != NULL;
+		knows_users |= l->keys.peer_user || l->scheme == ADDRESS_UNIX ||
+			       l->scheme == ADDRESS_SYSTEMD;
+		is_open |= l->allow_unauthenticated != NULL &&
+			   strcmp(l->allow_unauthenticated, id->name) == 0;
+	}
+	for (size_t i = 0; i < c->nnamed; i++)
+		has_token |= strcmp(c->named[i]->identity, id->name) == 0;
+	if (certificates && !has_ca)
+		conf_warn_at(c,
+		    "[identity %s] certificate-%s: no listener has a client-ca",
+		    id->name,
+		    id->certificates.count > 0 ? "sha256" : "subject");
+	if (users && !knows_users)
+		conf_warn_at(c,
+		    "[identity %s] peer-%s: no listener is a unix socket or "
+		    "has auth = peer-user",
+		    id->name, id->peer_group != NULL ? "group" : "user");
+	if (!is_open && !certificates && !has_token && !users)
+		conf_warn_at(c,
+		    "[identity %s] has no credential, so nobody can come in "
+		    "as it: a [token NAME], token-sha256, token-subject, certificate-sha256, "
+		    "certificate-subject or peer-user is missing",
+		    id->name);
+}
+
+/* execd may be told to start before the directory is made. */
+static void
+warn_of_directory(const struct conf *c, const struct listener *l)
+{
+	_cleanup_free_ char *path = NULL;
+	char *slash;
+
+	if (l->scheme != ADDRESS_UNIX)
+		return;
+	path = xstrdup(l->address + strlen("unix:"));
+	slash = strrchr(path, '/');
+	slash[slash == path] = '\0';
+	if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+		conf_warn_at(c,
+		    "[listener %s] address: the directory %.200s is missing",
+		    l->name, path);
+}
+
 static void
 warn_of_subjects(const struct conf *c)
 {
@@ -547,9 +616,13 @@ void
 conf_warn(const struct conf *c)
 {
 	warn_of_subjects(c);
+	for (size_t i = 0; i < c->nidentities - c->nmembers && c->path != NULL;
+	     i++)
+		warn_of_identity(c, c->identities[i]);
 	for (size_t i = 0; i < c->nlisteners; i++) {
 		const struct listener *l = c->listeners[i];
 
+		warn_of_directory(c, l);
 		if (l->kind == LISTENER_WS && !l->keys.agent && !l->loopback &&
 		    !listener_has_tls(l))
 			log_warn(0,

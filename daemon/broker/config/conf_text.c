@@ -3,18 +3,23 @@
  * The configuration as text: reads execd.conf(5), writes it, and tells what is
  * different in two of them. libinih splits the lines that are read. This file
  * first refuses what libinih would accept: long lines, bytes after a NUL,
- * sections without keys, and text after a section's name. Only the first error
- * is reported.
+ * sections without keys, and text after a section's name. Every error is told,
+ * but those of a section as a whole only if each of its lines is right.
  */
 #include <ini.h>
 
 #include "base.h"
 #include "conf.h"
+#include "nearest.h"
 #include "secret.h"
 
-#define BLANKS	       " \t"
-#define COMMENTS       ";#"
-#define NAME_MAX_CHARS 48 /* of a section; libinih cuts names at 50 */
+#define BLANKS		" \t"
+#define COMMENTS	";#"
+#define NAME_MAX_CHARS	48 /* of a section; libinih cuts names at 50 */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* A file that is no configuration at all has an error in each line. */
+#define ERRORS_MAX 50
 
 struct reader {
 	struct conf *conf;
@@ -22,14 +27,16 @@ struct reader {
 	FILE *file;
 	unsigned line;
 	bool indented; /* the line continues the value above */
-	bool failed;
-	const struct conf_section *section;
+	unsigned errors;
+	const struct conf_section *section; /* NULL: none, or a refused one */
 	void *object;
-	unsigned section_line;
-	const struct conf_key *key;    /* the key of the line above */
-	bool keys_seen[CONF_KEYS_MAX]; /* of this section so far, by index */
-	unsigned sections_seen;	       /* sections that may occur only once */
-	const char *token; /* only the section of this one; NULL: any */
+	unsigned section_line;	    /* 0: there was no section */
+	unsigned section_errors;    /* how many there were before it */
+	const struct conf_key *key; /* the key of the line above */
+	bool key_refused;	    /* so its further lines are not read */
+	unsigned key_lines[CONF_KEYS_MAX]; /* of this section; 0: not set */
+	unsigned sections_seen; /* sections that may occur only once */
+	const char *token;	/* only the section of this one; NULL: any */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -38,13 +45,53 @@ fail(struct reader *r, unsigned line, const char *fmt, ...)
 	char text[CONF_WHY_MAX + 128];
 	va_list ap;
 
-	if (r->failed)
-		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	log_error(0, "%s:%u: %s", r->path, line, text);
-	r->failed = true;
+	if (r->errors++ < ERRORS_MAX)
+		log_error(0, "%s:%u: %s", r->path, line, text);
+	else if (r->errors == ERRORS_MAX + 1)
+		log_error(0, "%s: more than %d errors", r->path, ERRORS_MAX);
+}
+
+/* Finds a key in a sentence, where it is no part of another word. */
+static const char *
+find_word(const char *text, const char *word)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	size_t n = strlen(word);
+	const char *at = text;
+
+	while ((at = strstr(at, word)) != NULL &&
+	       ((at > text && strchr(letters, at[-1]) != NULL) ||
+		   (at[n] != '\0' && strchr(letters, at[n]) != NULL)))
+		at++;
+	return at;
+}
+
+/* The line of the first key that the sentence names and the section sets, or
+ * that of the section. */
+static unsigned
+find_line(const struct reader *r, const char *why)
+{
+	const char *first = NULL, *at;
+	unsigned line = r->section_line;
+
+	for (size_t i = 0; i < r->section->nkeys; i++) {
+		const char *keyword = r->section->keys[i].keyword;
+
+		if (r->key_lines[i] == 0)
+			continue;
+		at = find_word(why, keyword);
+		/* The rules of [sandbox] check those of an identity, too. */
+		if (at == NULL && strncmp(keyword, "sandbox-", 8) == 0)
+			at = find_word(why, keyword + 8);
+		if (at == NULL || (first != NULL && at > first))
+			continue;
+		first = at;
+		line = r->key_lines[i];
+	}
+	return line;
 }
 
 static void
@@ -52,11 +99,12 @@ end_section(struct reader *r)
 {
 	char why[CONF_WHY_MAX];
 
-	if (r->section == NULL || r->failed)
-		return;
-	if (r->section->check(r->conf, r->object, why) < 0)
-		fail(r, r->section_line, "%s", why);
+	if (r->section != NULL && r->errors == r->section_errors &&
+	    r->section->check(r->conf, r->object, why) < 0)
+		fail(r, find_line(r, why), "%s", why);
 	r->section = NULL;
+	r->section_errors = r->errors;
+	r->section_line = r->line;
 }
 
 static const struct conf_section *
@@ -79,6 +127,20 @@ conf_is_name(const char *name)
 	return len > 0 && strspn(name, letters) == len;
 }
 
+static void
+refuse_section(struct reader *r, const char *title)
+{
+	struct nearest meant = { .given = title };
+
+	for (size_t i = 0; conf_sections[i] != NULL; i++)
+		nearest_try(&meant, conf_sections[i]->name);
+	if (meant.name != NULL)
+		fail(r, r->line, "unknown section `%s`: did you mean `%s`?",
+		    title, meant.name);
+	else
+		fail(r, r->line, "unknown section `%s`", title);
+}
+
 /* Begins the section "limits" or "identity NAME". */
 static void
 begin_section(struct reader *r, char *title)
@@ -87,12 +149,11 @@ begin_section(struct reader *r, char *title)
 	const struct conf_section *s;
 	unsigned index;
 
-	end_section(r);
 	if (name != NULL)
 		*name++ = '\0';
 	s = find_section(title, &index);
 	if (s == NULL)
-		fail(r, r->line, "unknown section `%s`", title);
+		refuse_section(r, title);
 	else if (r->token != NULL && (s != &conf_token || name == NULL ||
 					 strcmp(name, r->token) != 0))
 		fail(
@@ -110,9 +171,10 @@ begin_section(struct reader *r, char *title)
 				     : (char *)r->conf + s->offset) == NULL)
 		fail(r, r->line, "%s", why);
 	r->sections_seen |= 1u << index;
-	r->section = r->failed ? NULL : s;
-	r->section_line = r->line;
-	memset(r->keys_seen, 0, sizeof(r->keys_seen));
+	r->section = r->errors > r->section_errors ? NULL : s;
+	if (r->section != NULL && r->token == NULL)
+		conf_note(r->conf, s, r->object, NULL, r->line);
+	memset(r->key_lines, 0, sizeof(r->key_lines));
 	r->key = NULL;
 }
 
@@ -124,6 +186,7 @@ take_title(struct reader *r, const char *line)
 	const char *end = strchr(line, ']');
 	size_t len;
 
+	end_section(r);
 	if (end == NULL) {
 		fail(r, r->line, "a section's name without its `]`");
 		return;
@@ -167,22 +230,38 @@ has_control(const char *line)
 	       line[len + 1] != '\0';
 }
 
+/* Editors of Windows begin a file with it. Returns the new length. */
+static size_t
+drop_mark(char *line, size_t n)
+{
+	size_t mark = strlen(BYTE_ORDER_MARK);
+
+	if (n < mark || memcmp(line, BYTE_ORDER_MARK, mark) != 0)
+		return n;
+	memmove(line, line + mark, n - mark + 1);
+	return n - mark;
+}
+
 /* For ini_parse_stream(). Like fgets(), but rejects control characters and
- * lines that are too long. */
+ * lines that are too long. A line that is refused is a blank one to libinih. */
 static char *
 read_line(char *str, int size, void *stream)
 {
 	struct reader *r = stream;
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0, at;
+	unsigned before = r->errors;
 	ssize_t n;
 
-	if (r->failed || (n = getline(&line, &cap, r->file)) < 0)
+	if ((n = getline(&line, &cap, r->file)) < 0)
 		return NULL;
-	r->line++;
+	if (r->line++ == 0)
+		n = (ssize_t)drop_mark(line, (size_t)n);
 	at = strspn(line, BLANKS);
 	r->indented = at > 0;
-	if (memchr(line, '\0', (size_t)n) != NULL)
+	if (n == 0)
+		;
+	else if (memchr(line, '\0', (size_t)n) != NULL)
 		fail(r, r->line, "a NUL byte");
 	else if (has_control(line))
 		fail(r, r->line, "a control character");
@@ -195,10 +274,11 @@ read_line(char *str, int size, void *stream)
 		fail(r, r->line, "a section begins at the start of its line");
 	else if (line[0] == '[')
 		take_title(r, line);
-	if (r->failed)
-		return NULL;
-	memcpy(str, line, (size_t)n + 1);
-	return str;
+	else if (strchr(BLANKS COMMENTS "\r\n", line[0]) == NULL &&
+		 strpbrk(line, "=:") == NULL)
+		fail(r, r->line, "neither `key = value` nor `[section]`");
+	return memcpy(str, r->errors > before ? "\n" : line,
+	    r->errors > before ? 2 : (size_t)n + 1);
 }
 
 /* Keys of the past, and the sentence for who still has them. */
@@ -238,23 +318,49 @@ static const struct {
 	OF_COMMANDS("sandbox", "max-cpu", "command-cpu-quota"),
 };
 
+/* Makes "did you mean `detached-ttl`?", or names the section that has the
+ * key. */
+static const char *
+guess_key(const struct reader *r, const char *keyword, char hint[CONF_WHY_MAX])
+{
+	struct nearest meant = { .given = keyword };
+
+	hint[0] = '\0';
+	for (size_t i = 0; conf_sections[i] != NULL; i++)
+		if (conf_find_key(conf_sections[i], keyword) != NULL)
+			snprintf(hint, CONF_WHY_MAX, ": it is a key of [%s%s]",
+			    conf_sections[i]->name,
+			    conf_sections[i]->add != NULL ? " NAME" : "");
+	for (size_t i = 0; i < r->section->nkeys; i++)
+		nearest_try(&meant, r->section->keys[i].keyword);
+	if (meant.name != NULL)
+		snprintf(
+		    hint, CONF_WHY_MAX, ": did you mean `%s`?", meant.name);
+	return hint;
+}
+
 static void
 refuse_key(struct reader *r, const char *keyword)
 {
+	char hint[CONF_WHY_MAX];
+
 	for (size_t i = 0; i < nitems(removed_keys); i++)
 		if (strcmp(removed_keys[i].section, r->section->name) == 0 &&
-		    strcmp(removed_keys[i].keyword, keyword) == 0)
+		    strcmp(removed_keys[i].keyword, keyword) == 0) {
 			fail(r, r->line, "%s was removed: %s", keyword,
 			    removed_keys[i].now);
-	fail(r, r->line, "unknown key `%s` in [%s]", keyword, r->section->name);
+			return;
+		}
+	fail(r, r->line, "unknown key `%s` in [%s]%s", keyword,
+	    r->section->name, guess_key(r, keyword, hint));
 }
 
 /* Tells whether the key is taken. An indented line continues a list. */
 static bool
 check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 {
-	bool none = false;
-	bool *seen = key ? &r->keys_seen[key - r->section->keys] : &none;
+	unsigned none = 0, before = r->errors;
+	unsigned *line = key ? &r->key_lines[key - r->section->keys] : &none;
 
 	if (key == NULL)
 		refuse_key(r, keyword);
@@ -262,10 +368,12 @@ check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 		fail(r, r->line, "an indented line that continues no value");
 	else if (r->indented && !key->type->list)
 		fail(r, r->line, "%s: takes one line", keyword);
-	else if (!r->indented && *seen)
-		fail(r, r->line, "%s: is set already", keyword);
-	*seen = true;
-	return !r->failed;
+	else if (!r->indented && *line > 0)
+		fail(r, r->line, "%s: is set already, in line %u", keyword,
+		    *line);
+	if (*line == 0)
+		*line = r->line;
+	return r->errors == before;
 }
 
 /* Called by libinih for a line "name = value", and for each further line of its
@@ -277,14 +385,19 @@ take_value(
 	struct reader *r = user;
 	const struct conf_key *key;
 	char why[CONF_WHY_MAX];
+	unsigned before = r->errors;
 	void *at;
 
 	if (r->section == NULL) {
-		fail(r, r->line, "`%s` is in no section", keyword);
+		if (r->section_line == 0)
+			fail(r, r->line, "`%s` is in no section", keyword);
 		return 1;
 	}
+	if (r->indented && r->key_refused)
+		return 1;
 	key = conf_find_key(r->section, keyword);
-	if (!check_key(r, key, keyword))
+	r->key_refused = !check_key(r, key, keyword);
+	if (r->key_refused)
 		return 1;
 	at = (char *)r->object + key->offset;
 	if (key->type->list && !r->indented)
@@ -292,8 +405,15 @@ take_value(
 	if (*value == '\0' && !key->type->list)
 		fail(r, r->line, "%s: is empty", keyword);
 	else if (*value != '\0' && conf_set_key(key, r->object, value, why) < 0)
-		fail(r, r->line, "%s: %s", keyword, why);
+		fail(r, r->line, "%s: %s%s", keyword, why,
+		    strstr(value, " #") == NULL
+			? ""
+			: "; a comment needs a line of its own");
 	r->key = key;
+	r->key_refused = r->errors > before;
+	/* A token that is left out is no object any more. */
+	if (!r->indented && !r->key_refused && r->token == NULL)
+		conf_note(r->conf, r->section, r->object, key, r->line);
 	return 1;
 }
 
@@ -325,7 +445,7 @@ conf_read_token(struct conf *c, const char *path, const char *name)
 		fail(&r, r.line, "cannot be read");
 	end_section(&r);
 	fclose(r.file);
-	return r.failed ? -EINVAL : 0;
+	return r.errors > 0 ? -EINVAL : 0;
 }
 
 /* --- text --------------------------------------------------------------- */
