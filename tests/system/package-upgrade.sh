@@ -1,16 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: ISC
-# state: fresh
+# state: serving
 # An upgrade by apt under 50 sessions, or 10 in the gate: none of them ends, and no byte is lost.
 . ./package.bash
 
 # The gate has not the time for all of them, under emulation.
 [ "$NIGHTLY" = yes ] && SESSIONS=50 || SESSIONS=10
 
-clean
-apt_install "$old" >/dev/null 2>&1
-configure
-systemctl enable --now execd 2>/dev/null
+systemctl stop execd execd-sessions 2>/dev/null # and the sessions of serve
+systemctl start execd
 is "what runs is the old version" "$(version_of "$old")" "$(running_version)"
 root_pid=$(systemctl show -P MainPID execd-sessions.service)
 broker_pid=$(systemctl show -P MainPID execd.service)
