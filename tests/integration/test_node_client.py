@@ -203,8 +203,12 @@ def test_many_at_once_and_what_is_aborted(server, node):
         const reason = (await run).message
         while ((await box.processes()).some((p) => p.running)) await box.run('true')
         const late = await thrown(() => box.run('true', { signal: stop.signal }))
+        const { getEventListeners } = await import('node:events'), other = new AbortController()
+        await box.run('true', { signal: other.signal })
+        await thrown(() => box.run(['/no/such'], { signal: other.signal }))
         await box.close()
-        return [right, reason, late.message]""", url=server.url) == [True, "enough", "enough"]
+        return [right, reason, late.message, getEventListeners(other.signal, 'abort').length]""",
+                url=server.url) == [True, "enough", "enough", 0]
 
 
 # --- files, ports, HTTP, changes ----------------------------------------------
@@ -618,16 +622,17 @@ def test_when_it_cannot_resume_the_state_is_unknown(proxy, node):
         proxy.refusing = True
         proxy.cut()
 
-    lost, after, first = node("""
+    lost, after, write_, first = node("""
         const box = await execd.connect(given.url, { resumeTimeoutMs: 300 }), p = await box.start('echo ready; sleep 100')
         await p.next()
         await ask('cut')
         const found = [await thrown(() => p.wait()), await thrown(() => box.run('true')),
+            await thrown(() => p.write(Buffer.alloc(3 << 20))),
             await thrown(() => execd.connect('ws://127.0.0.1:1', { connectTimeoutMs: 200 }))]
         await box.close()
         return found""", {"cut": cut}, url=proxy.url)
     assert lost["class"] == "ConnectionLost" and "could not be resumed within 300 ms" in lost["message"]
-    assert (after["class"], first["class"]) == ("ConnectionLost", "Unreachable")
+    assert [e["class"] for e in (after, write_, first)] == ["ConnectionLost", "ConnectionLost", "Unreachable"]
 
 
 def test_a_silent_server_is_left(proxy, node):

@@ -76,6 +76,14 @@ export interface ConnectionOptions {
 	resumeTimeoutMs?: number
 }
 
+/** The program may not be there any more to ask how it ended: of several requests the first error is enough. */
+function handled<T>(answer: Promise<T>): Promise<T> {
+	answer.catch(() => {})
+	return answer
+}
+
+const rejected = (error: Error) => handled(Promise.reject<unknown>(error))
+
 /** Waits of several for the same event. */
 export class Signal {
 	private waiting: (() => void)[] = []
@@ -136,25 +144,32 @@ export class Connection {
 
 	/** Sends a request, now or when the session is there again. One that is aborted before is not sent. */
 	request(method: string, params: Json, signal?: AbortSignal): Promise<unknown> {
-		if (this.error) return Promise.reject(this.error)
+		if (this.error) return rejected(this.error)
 		const id = this.number()
 		const message = JSON.stringify({ id, method, params })
 		if (message.length > SEND_MAX || Buffer.byteLength(message) > SEND_MAX)
-			return Promise.reject(new LimitExceeded(`${method}: the request is longer than ${SEND_MAX} bytes`, SEND_MAX))
+			return rejected(new LimitExceeded(`${method}: the request is longer than ${SEND_MAX} bytes`, SEND_MAX))
+		let call!: Call
 		const answer = new Promise<unknown>((resolve, reject) => {
-			const call = { id, method, message, inFlight: false, sent: 0, dropped: false, resolve, reject }
-			this.calls.set(id, call)
-			signal?.addEventListener('abort', () => {
-				call.dropped = true
-				if (!call.inFlight) this.calls.delete(id)
-				reject(signal.reason)
-			}, { once: true })
-			this.pauseOrNot() // somebody waits for an answer
-			if (this.link) this.send(call)
+			call = { id, method, message, inFlight: false, sent: 0, dropped: false, resolve, reject }
 		})
-		// The program may not be there any more to ask how it ended.
-		answer.catch(() => {})
-		return answer
+		this.calls.set(id, call)
+		if (signal) this.dropAt(signal, call, answer)
+		this.pauseOrNot() // somebody waits for an answer
+		if (this.link) this.send(call)
+		return handled(answer)
+	}
+
+	/** An answer that comes nevertheless is not told. */
+	private dropAt(signal: AbortSignal, call: Call, answer: Promise<unknown>): void {
+		const onAbort = () => {
+			call.dropped = true
+			if (!call.inFlight) this.calls.delete(call.id)
+			call.reject(signal.reason)
+		}
+		const done = () => signal.removeEventListener('abort', onAbort)
+		signal.addEventListener('abort', onAbort)
+		answer.then(done, done)
 	}
 
 	async call(method: string, params: Json): Promise<Json> {
