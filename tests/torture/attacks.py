@@ -250,7 +250,7 @@ def attacks(mode, user, seconds, seed):
         a = Attacks(server, place, seconds, seed, bombs)
         for t in a.threads:
             t.start()
-        noise = Chaos(s, server.authority.client(), seconds, seed)
+        noise = Chaos(s, server.authority.client(), seconds, seed, lambda: a.wrong)
         for t in a.threads:
             t.join()
         assert not (said := sanitizer_said(s.log)), said

@@ -45,7 +45,8 @@ WORDS = [frame(1, b'{"method":"initialized"}'), start(1, ["/bin/cat", "/dev/zero
 
 
 class Chaos:
-    def __init__(self, server, context, seconds, seed):
+    def __init__(self, server, context, seconds, seed, over=lambda: False):
+        self.over = over
         self.server, self.context = server, context
         self.end = time.monotonic() + seconds
         self.connections = 0
@@ -57,7 +58,7 @@ class Chaos:
             t.join()
 
     def work(self, chance):
-        while time.monotonic() < self.end:
+        while time.monotonic() < self.end and not self.over():
             sock = tcp(chance.choice(self.server.urls))
             try:
                 if f":{sock.getpeername()[1]}" in self.server.urls[1] and chance.random() < 0.9:
