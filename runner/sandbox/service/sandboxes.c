@@ -423,7 +423,8 @@ static int
 try(struct sandboxes *sb, const struct sandbox_request *r,
     struct sandbox **sandbox, char *error)
 {
-	struct sandbox_verdict own, *v = sb->made != NULL ? sb->made : &own;
+	struct sandbox_verdict own = { 0 };
+	struct sandbox_verdict *v = sb->made != NULL ? sb->made : &own;
 	int err;
 
 	if (v == &own)
