@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""What a list of hosts is worth and what not: each sentence of SECURITY.md, "A list of hosts is no filter of contents", done
+"""What a list of hosts is worth and what not: each sentence of doc/security.md, "A list of hosts is no filter of contents", done
 by whoever wants to get out, and beside it what holds."""
 import os
 import socket
