@@ -27,7 +27,7 @@ from policies import READ_ALL, managed, uri, workspace_write  # noqa: E402
 ATTACKERS, HONEST = 6, 2
 FELL = re.compile(r"(front-end|broker|key process)[^\n]*(killing it|killed by signal|exited with status)[^\n]*")
 # Each program has its time to answer, and on a machine that is busy with something else it may need longer.
-LATE = re.compile(r"does not (answer|begin|leave|read its control channel): killing it")
+LATE = re.compile(r"(does not (answer|begin|leave|read its control channel)|cannot be told to leave): killing it")
 KILLED = re.compile(r"killed by signal 9|exited with status 1\b")
 # How many times as long as by itself a little work takes.
 MEASURE = """
