@@ -16,6 +16,10 @@
  * does not count. */
 #define SEARCHES_MAX 4
 
+/* What a start waits for may have come in the same turn of the loop, and has
+ * the same deadline: it is answered first. */
+#define AFTER_MS 100
+
 TAILQ_HEAD(held_list, held);
 
 struct held {
@@ -167,7 +171,9 @@ wait_on(struct held *h)
 	else if (h->r.waits == WAITS_FOR_BUILD)
 		begin_builds();
 	else if (h->r.waits != WAITS_FOR_STATE)
-		loop_add_ms(&h->deadline, START_WAIT_SECONDS * 1000);
+		loop_add_ms(&h->deadline,
+		    START_WAIT_SECONDS * 1000 +
+			(h->r.waits == WAITS_FOR_FILES ? AFTER_MS : 0));
 }
 
 /* --- which request waits for which -------------------------------------- */
