@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "broker_health.h"
 #include "broker_options.h"
@@ -100,22 +101,32 @@ input_ready(evutil_socket_t fd, short what, void *arg)
 	take_stop(m, SIGTERM);
 }
 
+/* A file and /dev/null are at their end from the beginning. */
+static bool
+can_end(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd));
+}
+
 /* With stdio the connection is the input, and execd ends with it anyway. */
 static int
 watch_input(struct broker *m)
 {
-	int fd, err;
+	int fd;
 
 	if (!m->options->exit_on_stdin_close || m->stdio)
 		return 0;
+	if (!can_end(STDIN_FILENO)) {
+		log_error(0, "--exit-on-stdin-close: standard input is no "
+			     "pipe, socket or terminal");
+		return -EPERM;
+	}
 	fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 4);
-	if (fd < 0)
-		return -errno;
-	err = watch_add(&m->input, fd, EV_READ, input_ready, m);
-	if (err < 0)
-		log_error(err, "--exit-on-stdin-close: standard input is no "
-			       "pipe, socket or terminal");
-	return err;
+	return fd < 0 ? -errno
+		      : watch_add(&m->input, fd, EV_READ, input_ready, m);
 }
 
 static void
