@@ -272,6 +272,9 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "nightly: takes long and rarely fails; only scripts/torture runs it")
 
 
+ALL_LEFT_OUT = pytest.StashKey[bool]()
+
+
 def is_nightly(item):
     return not TORTURE and item.get_closest_marker("nightly") is not None
 
@@ -286,6 +289,13 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [i for i in items if i not in left_out]
+        config.stash[ALL_LEFT_OUT] = not items
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """A file whose cases are all left to scripts/torture has not failed."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(ALL_LEFT_OUT, False):
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def pytest_terminal_summary(terminalreporter):
