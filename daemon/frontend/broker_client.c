@@ -91,11 +91,16 @@ on_closed(struct broker_event *e)
 	return 0;
 }
 
-/* Nothing is done here. The session channel ends at about the same time; then
- * the broker is asked and gives the reason again. */
+/* The session channel ends at about the same time; then the broker is asked and
+ * gives the reason again. It gives none any more after STOP, which may be the
+ * next event. */
 static int
 on_runner_exited(struct broker_event *e)
 {
+	struct connection *c = connection_find(e->end.conn);
+
+	if (c != NULL && c->ended == NULL)
+		c->ended = xstrdup(e->end.reason);
 	return 0;
 }
 

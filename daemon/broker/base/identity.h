@@ -103,7 +103,8 @@ struct identity {
 	uint32_t number; /* its number in root's list */
 	int userns;	 /* the user namespace (user_namespace.h); -1: none */
 	bool userns_tried;
-	uint8_t redirects; /* enum control_can: what a runner of it said */
+	uint8_t redirects;	/* enum control_can: what a runner of it said */
+	unsigned killed_spares; /* that are not reaped yet */
 	struct identity_usage usage;
 	struct account account;
 };

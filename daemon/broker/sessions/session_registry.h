@@ -110,6 +110,7 @@ struct runner {
 	bool adopted;	  /* an earlier broker opened the session */
 	bool audited;	  /* it reports commands */
 	bool crashed;	  /* it ended by a fault of its own */
+	bool killed;	  /* as a spare; its identity counts it */
 	uint32_t recordings; /* recordings of terminals so far */
 	/* until it is killed, because a channel ended without a report */
 	struct event silent_timer;

@@ -44,10 +44,20 @@ count(const struct registry *r)
 }
 
 static void
+discard(struct registry *r, struct session *s)
+{
+	if (s->runner.pid > 0 && !s->runner.killed) {
+		s->runner.killed = true;
+		s->identity->killed_spares++;
+	}
+	session_discard(r, s);
+}
+
+static void
 drop(struct registry *r, struct spare *slot)
 {
 	if (slot->session != NULL)
-		session_discard(r, slot->session);
+		discard(r, slot->session);
 	watch_end(&slot->timer);
 	*slot = (struct spare){ 0 };
 }
@@ -160,16 +170,20 @@ make(struct broker *m, struct spare *slot)
 		return;
 	}
 	log_warn(0, "no spare runner for %s: %s", slot->identity->name, reason);
-	session_discard(m->sessions, s);
+	discard(m->sessions, s);
 }
 
+/* A spare that is killed may be about to remove what a session left, and hold
+ * the lock of its list. The next one would pass the list over, so it is started
+ * when that one is reaped. */
 static void
 make_wanted(evutil_socket_t fd, short what, void *arg)
 {
 	struct registry *r = broker.sessions;
 
 	for (size_t i = 0, n = 0; i < nitems(r->spares); i++) {
-		if (!r->spares[i].wanted)
+		if (!r->spares[i].wanted ||
+		    r->spares[i].identity->killed_spares > 0)
 			continue;
 		if (n++ == 0)
 			make(&broker, &r->spares[i]);
@@ -221,13 +235,16 @@ void
 session_spare_lost(struct broker *m, struct session *s)
 {
 	forget(m->sessions, s);
-	session_discard(m->sessions, s);
+	discard(m->sessions, s);
 }
 
 void
 session_spare_reaped(struct broker *m, struct session *s)
 {
-	forget(m->sessions, s);
+	if (forget(m->sessions, s) || !s->runner.killed)
+		return;
+	s->identity->killed_spares--;
+	watch_idle(make_wanted);
 }
 
 /* RFC 9562 version 4, from the kernel's random bytes. */

@@ -325,6 +325,7 @@ connection_reap(void)
 		dead = c->next_dead;
 		handoff_free(c->handoff);
 		free(c->proxy);
+		free(c->ended);
 		buf_clear(&c->kept);
 		collect_drop(&c->message);
 		buf_clear(&c->channel.uplink.buf);
@@ -351,6 +352,13 @@ all_connections(void)
 static void
 end_one(struct connection *c)
 {
+	_cleanup_free_ char *text = NULL;
+
+	if (c->ended != NULL) {
+		text = xasprintf("session ended: %s", c->ended);
+		connection_close(c, WEBSOCKET_CLOSE_INTERNAL, text);
+		return;
+	}
 	connection_close(c, WEBSOCKET_CLOSE_GOING_AWAY,
 	    frontend_leaves ? "the server is reloading: resume the session"
 			    : "the server is stopping");

@@ -156,6 +156,7 @@ struct connection {
 	struct listener_traits listener;
 	char peer[CONTROL_PEER_MAX];
 	char *proxy; /* owned: a trusted one it came through; or NULL */
+	char *ended; /* owned: why its runner is gone; or NULL */
 	struct source *source; /* NULL: exempt, or no IP address */
 	bool has_slot;	       /* holds one of the slots (admission.h) */
 
