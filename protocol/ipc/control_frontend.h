@@ -172,7 +172,7 @@ enum verdict {
 	VERDICT_SUBJECT,
 	VERDICT_NOT_OPERATOR,  /* known, and may not read /metrics: 403 */
 	VERDICT_EXPIRED_TOKEN, /* one with a name */
-	VERDICT_MEMBER, /* of a peer-group, since the last reload */
+	VERDICT_MEMBER,	       /* of a peer-group, since the last reload */
 };
 #define VERDICTS (VERDICT_MEMBER + 1)
 
