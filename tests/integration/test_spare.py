@@ -15,14 +15,16 @@ numbers = itertools.count()
 
 
 def spares(s):
-    """Pids of runners that are no session's."""
+    """Pids of runners that are no session's. What makes a user namespace is none, and no child that such a one left."""
     found = []
     for pid in pathlib.Path(f"/proc/{s.pid}/task/{s.pid}/children").read_text().split():
         try:
             name = pathlib.Path(f"/proc/{pid}/comm").read_text()
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            leads = os.getsid(int(pid)) == int(pid)
         except OSError:
             continue
-        if name == "execd-runner\n" and is_alive(pid) and f"runner {pid}\n" not in s.log:
+        if name == "execd-runner\n" and words.startswith(b"execd-runner: session") and leads and is_alive(pid) and f"runner {pid}\n" not in s.log:
             found.append(int(pid))
     return found
 
