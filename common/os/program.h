@@ -10,7 +10,7 @@
 
 /* The first line of a script ends with a carriage return. execve(2) takes that
  * for a part of the interpreter's name, and says ENOENT. No system call of
- * program_execute() has this errno of its own. */
+ * program_execute() fails with this errno. */
 #define PROGRAM_CARRIAGE_RETURN ELIBSCN
 
 /*

@@ -223,6 +223,12 @@ struct named_token *conf_find_token(const struct conf *c, const char *name);
 int conf_token_check(
     const struct conf *c, const struct named_token *t, char *why);
 
+/* A time as execd.conf(5) has it, 2027-01-31T12:00:00Z, in seconds since 1970.
+ * Reading returns false if the text is none. */
+#define CONF_TIME_CHARS 32
+bool conf_read_time(const char *text, int64_t *at);
+void conf_write_time(char text[CONF_TIME_CHARS], int64_t at);
+
 /* The directory beside that file. The caller frees it. */
 char *conf_token_directory(const char *path);
 

@@ -15,30 +15,45 @@
 
 /* --- the section -------------------------------------------------------- */
 
-static int
-parse_time(const struct conf_type *t, void *at, const char *text, char *why)
+bool
+conf_read_time(const char *text, int64_t *at)
 {
 	struct tm tm = { 0 };
 	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
 
-	if (end == NULL || *end != '\0')
-		return conf_refuse(
-		    why, "`%.100s` is no time like 2027-01-31T12:00:00Z", text);
-	*(int64_t *)at = timegm(&tm);
-	return 0;
+	*at = timegm(&tm);
+	return end != NULL && *end == '\0';
+}
+
+void
+conf_write_time(char text[CONF_TIME_CHARS], int64_t at)
+{
+	time_t time = at;
+	struct tm tm;
+
+	if (gmtime_r(&time, &tm) == NULL)
+		tm = (struct tm){ .tm_mday = 1 };
+	strftime(text, CONF_TIME_CHARS, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static int
+parse_time(const struct conf_type *t, void *at, const char *text, char *why)
+{
+	return conf_read_time(text, at)
+		   ? 0
+		   : conf_refuse(why,
+			 "`%.100s` is no time like 2027-01-31T12:00:00Z", text);
 }
 
 static void
 show_time(const struct conf_type *t, struct buf *b, const void *at)
 {
-	time_t time = *(const int64_t *)at;
-	struct tm tm;
-	char text[32];
+	char text[CONF_TIME_CHARS];
 
-	if (time == 0 || gmtime_r(&time, &tm) == NULL)
+	if (*(const int64_t *)at == 0)
 		return;
-	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ\n", &tm);
-	buf_puts(b, text);
+	conf_write_time(text, *(const int64_t *)at);
+	buf_printf(b, "%s\n", text);
 }
 
 static const struct conf_type conf_time = { parse_time, show_time };

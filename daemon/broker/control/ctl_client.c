@@ -367,9 +367,9 @@ print_age(const struct json_value *s, const char *key)
 static void
 print_time(const struct json_value *o, const char *key, const char *none)
 {
-	char text[32];
+	char text[CONF_TIME_CHARS];
 	bool known;
-	time_t at = (time_t)(number_of(o, key, &known) / 1000);
+	int64_t at = (int64_t)(number_of(o, key, &known) / 1000);
 
 	ctl_show_time(text, known ? at : 0, none);
 	printf("%-20s ", text);

@@ -6,6 +6,7 @@
 #define CTL_CLIENT_H
 
 #include "base.h"
+#include "conf.h"
 #include "json.h"
 
 #include "ctl_socket.h"
@@ -14,7 +15,7 @@
 
 struct ctl_options {
 	bool json;
-	bool end; /* of a revoked token: its sessions, too */
+	bool end; /* `token revoke' ends the sessions of the token, too */
 	const char *socket, *reason;
 	const char *identity, *token, *expires;
 	const char *command, *session;
@@ -46,6 +47,6 @@ void ctl_print_log(const struct json_value *result);
 /* ctl_token.c: `token new', `token list' and `token revoke'. */
 int ctl_token(const struct ctl_options *o);
 /* Writes a time as the configuration does, or the word for 0. */
-void ctl_show_time(char text[32], time_t at, const char *none);
+void ctl_show_time(char text[CONF_TIME_CHARS], int64_t at, const char *none);
 
 #endif

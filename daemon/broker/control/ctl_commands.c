@@ -368,11 +368,12 @@ find_session(struct ctl_request *r)
 
 /* --- list, show ----------------------------------------------------------- */
 
-/* The sessions that exist now. They are written some at a time, while others
- * come and go. */
-/* The loop counts from the begin of its turn, and by a coarse clock. */
+/* The loop counts each time from the beginning of its turn, and its clock is
+ * coarse. */
 #define CLOCK_MS 50
 
+/* The sessions that exist now. They are written some at a time, while others
+ * come and go. */
 static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {

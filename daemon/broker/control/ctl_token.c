@@ -96,31 +96,24 @@ read_anew(const struct ctl_options *o, const char *command,
 
 /* 0: never. Returns false after printing the error. */
 static bool
-parse_expiry(const char *text, time_t now, time_t *at)
+parse_expiry(const char *text, int64_t now, int64_t *at)
 {
 	static const struct {
 		char unit;
 		unsigned seconds;
 	} units[] = { { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 },
 		{ 'w', 7 * 86400 } };
-	struct tm tm = { 0 };
 	unsigned long n;
 	char *end;
 
 	*at = 0;
-	if (text == NULL)
+	if (text == NULL || (conf_read_time(text, at) && *at > now))
 		return true;
-	end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (end != NULL && *end == '\0') {
-		*at = timegm(&tm);
-		if (*at > now)
-			return true;
-	}
 	n = strtoul(text, &end, 10);
 	for (size_t i = 0; i < nitems(units); i++)
 		if (text[0] >= '1' && text[0] <= '9' && n <= 100000 &&
 		    end[0] == units[i].unit && end[1] == '\0') {
-			*at = now + (time_t)(n * units[i].seconds);
+			*at = now + (int64_t)(n * units[i].seconds);
 			return true;
 		}
 	fprintf(stderr,
@@ -131,14 +124,12 @@ parse_expiry(const char *text, time_t now, time_t *at)
 }
 
 void
-ctl_show_time(char text[32], time_t at, const char *none)
+ctl_show_time(char text[CONF_TIME_CHARS], int64_t at, const char *none)
 {
-	struct tm tm;
-
-	if (at == 0 || gmtime_r(&at, &tm) == NULL)
-		snprintf(text, 32, "%s", none);
+	if (at == 0)
+		snprintf(text, CONF_TIME_CHARS, "%s", none);
 	else
-		strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+		conf_write_time(text, at);
 }
 
 /* Makes a token of random bytes, for a header and a command line: base64 of
@@ -219,12 +210,13 @@ print_token(const struct ctl_options *o, const char *token, const char *until)
 
 /* Whoever does not hear the token has none: then its file goes again. */
 static int
-make_one(const struct ctl_options *o, const char *directory, time_t at)
+make_one(const struct ctl_options *o, const char *directory, int64_t at)
 {
 	const char *name = o->words[1];
 	_cleanup_free_ char *path = xasprintf("%s/%s", directory, name);
 	_cleanup_free_ char *text = NULL;
-	char token[TEXT_MAX], digest[TEXT_MAX + 1], until[32], now[32];
+	char token[TEXT_MAX], digest[TEXT_MAX + 1], until[CONF_TIME_CHARS];
+	char now[CONF_TIME_CHARS];
 	struct ctl_answer a;
 	int code, err;
 
@@ -256,7 +248,7 @@ static int
 token_new(const struct ctl_options *o)
 {
 	_cleanup_free_ char *directory = NULL;
-	time_t at;
+	int64_t at;
 	int code;
 
 	if (o->identity == NULL)
