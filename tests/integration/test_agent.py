@@ -47,7 +47,10 @@ def test_room_is_that_for_sessions(configured, user):
     poll(lambda: 1 <= room(s) <= 25, what="a quarter")
     held.append(s.connect(token="t").ready())
     poll(lambda: room(s) == 0, what="no room")
+    # One that never started anything makes room at once when it is detached.
+    held[0].run("x", ["/bin/true"])
     held[0].drop()
+    s.wait_log(f"session {held[0].session_id[:8]}: detached")
     assert room(s) == 0, "a detached session has its place"
 
 
