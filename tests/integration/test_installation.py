@@ -6,9 +6,10 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
-from conftest import BUILD, EXECD, ROOT, RUNNER, Server, as_user, command, need_mode
+from conftest import BUILD, EXECD, PATIENCE_S, ROOT, RUNNER, Server, as_user, command, need_mode
 
 IN_FULL_RUN = ["unshare", "-m", "--propagation", "private", "sh", "-c",
                'mount -t tmpfs -o size=4k,nr_inodes=1 x /run && exec "$@"', "sh"]
@@ -28,6 +29,22 @@ def test_a_full_run(user):
     out = subprocess.run([*IN_FULL_RUN, EXECD, "doctor"], capture_output=True, text=True, timeout=60).stdout
     line, = re.findall("(?m)^.*a place for the socket of `execd ctl`.*$", out)
     assert line.startswith("without ") and "No space left on device; sessions open, and nobody can list" in line, line
+
+
+@pytest.mark.skipif(not ROOT, reason="A HOST WITHOUT localhost IS NOT TESTED: a mount needs root")
+def test_a_host_that_does_not_know_localhost(directory):
+    """Neither a server nor its client needs it, and a test that does fails in plain words."""
+    need_mode("root")
+    mounts = ""
+    for name, text in ("hosts", "127.0.0.1 host\n"), ("resolv.conf", ""), ("nsswitch.conf", "hosts: files dns\n"):
+        (directory / name).write_text(text)
+        mounts += f"mount --bind {directory}/{name} /etc/{name} && "
+    file = pathlib.Path(__file__).with_name("test_execctl_tls.py")
+    r = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", mounts + 'exec "$@"', "sh",
+                        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                        f"{file}::test_the_authority_is_named[root]", f"{file}::test_a_name_instead_of_an_address[root]"],
+                       capture_output=True, text=True, timeout=2 * PATIENCE_S)
+    assert "localhost: Temporary failure in name resolution" in r.stdout and "1 failed, 1 passed" in r.stdout, r
 
 
 PROGRAMS = {p.name: p for p in (BUILD / "daemon/broker/execd-broker", BUILD / "daemon/frontend/execd-frontend", RUNNER,

@@ -5,6 +5,7 @@
 # then, with CODEX_BIN, the real Codex.
 # state: serving
 # nightly
+# seconds: 3600
 # tree
 . ./package.bash
 
