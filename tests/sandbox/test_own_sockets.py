@@ -94,11 +94,24 @@ for flags in (0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC):
     print(bool(flags & socket.SOCK_NONBLOCK) == (not os.get_blocking(fds[0])), os.get_inheritable(fds[0]) == (flags != socket.SOCK_CLOEXEC))
     a.close(); assert b.recv(9) == b""
 tried("raw", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW))
-tried("alone", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
 libc = ctypes.CDLL(None, use_errno=True)
 for domain, kind, to in ((1, socket.SOCK_DGRAM, None), (1, socket.SOCK_DGRAM | 1 << 20, fds), (2, socket.SOCK_DGRAM, fds)):
     print(libc.socketpair(domain, kind, 0, to), errno.errorcode[ctypes.get_errno()])
-""")).splitlines() == ["True True"] * 3 + ["raw EPERM", "alone EPERM", "-1 EFAULT", "-1 EINVAL", "-1 EPERM"]
+""")).splitlines() == ["True True"] * 3 + ["raw EPERM", "-1 EFAULT", "-1 EINVAL", "-1 EPERM"]
+
+
+def test_a_datagram_socket_alone(shell):
+    """Who looks for a syslog is told that there is none, and not that there are no sockets: dnsmasq would end."""
+    assert shell(python("""
+libc = ctypes.CDLL(None, use_errno=True)
+for flags in (0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC):
+    s = socket.socket(fileno=libc.socket(socket.AF_UNIX, socket.SOCK_DGRAM | flags, 0))
+    print(s.type == socket.SOCK_SEQPACKET, os.get_blocking(s.fileno()) == (flags != socket.SOCK_NONBLOCK), os.get_inheritable(s.fileno()) == (flags != socket.SOCK_CLOEXEC))
+tried("log", lambda: s.connect("/dev/log")); tried("send", lambda: s.sendto(b"x", "/dev/log"))
+print(libc.socket(socket.AF_UNIX, socket.SOCK_DGRAM | 1 << 20, 0), errno.errorcode[ctypes.get_errno()])
+soft = __import__("resource").getrlimit(7); __import__("resource").setrlimit(7, (s.fileno() + 1, soft[1]))
+tried("full", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+""")).splitlines() == ["True True True"] * 3 + ["log ENOENT", "send ENOTCONN", "-1 EINVAL", "full EMFILE"]
 
 
 SIGNALS = """
@@ -388,8 +401,8 @@ for n in ("1", "5"):
         for either in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET): tried("path", lambda: connect(name, either))
     tried("bind", lambda: bind("host." + n, kind)); connect("gone" + n, kind)
 tried("datagram", lambda: connect("host.datagram"))
-a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-for s in (a, b):
+c = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); c.bind("own.datagram")
+for s in (*socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM), c, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)):
     tried("pair", lambda: s.connect("host.datagram"))
     try: s.sendto(b"x", "host.datagram")
     except OSError: pass

@@ -14,7 +14,6 @@ from programs import NETWORK, OTHERS
 KNOWN = {
     "dbus": "its socket is directly in the host's /tmp, where a sandbox makes none (doc/sandbox.md B5)",
     "jcmd": "the JVM makes its socket directly in the host's /tmp",
-    "dns": "dnsmasq makes a datagram UNIX socket for the log, which a sandbox does not have (doc/sandbox.md C4)",
     "go-build": "it takes the placeholder .git for a repository, as on the reference server (doc/sandbox.md C3.4)",
 }
 

@@ -32,6 +32,8 @@ may_name(long family, long type, long protocol)
 
 	if (family == AF_UNIX && network.network && network.unix_allow)
 		return true;
+	if (family == AF_UNIX && type == SOCK_DGRAM)
+		return network.own_unix;
 	if (family == AF_UNIX)
 		return stream && (network.unix_allow || network.own_unix);
 	if (family == AF_NETLINK)
@@ -120,7 +122,7 @@ test_network(void **state)
 }
 
 /*
- * With and without the proxy, which makes pairs of datagram sockets: in a
+ * With and without the proxy, which makes others for datagrams: in a
  * network namespace of its own, and in that of the host.
  */
 static void

@@ -61,12 +61,14 @@ static int partner = -1;
 static const struct sock_filter connect_rows[] = { HAND_OVER(SYS_connect) };
 static const struct sock_filter bind_rows[] = { HAND_OVER(SYS_bind) };
 
-/* The command's own filter refuses all families but AF_UNIX. */
-static const struct sock_filter pair_rows[] = {
+static const struct sock_filter datagram_rows[] = {
 	FILTER_LOAD(arch),
-	UNLESS(FILTER_NATIVE, 6),
+	UNLESS(FILTER_NATIVE, 9),
 	FILTER_LOAD(nr),
-	UNLESS(SYS_socketpair, 4),
+	IF(SYS_socketpair, 1),
+	UNLESS(SYS_socket, 6),
+	FILTER_LOAD(args[0]),
+	UNLESS(AF_UNIX, 4),
 	FILTER_LOAD(args[1]),
 	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPE_BITS),
 	UNLESS(SOCK_DGRAM, 1),
@@ -97,13 +99,14 @@ static const struct sock_filter chmod_rows[] = {
 static const struct sock_filter last_row = ANSWER(SECCOMP_RET_ALLOW);
 
 #define ROWS_MAX                                                               \
-	(nitems(connect_rows) + nitems(bind_rows) + nitems(pair_rows) +        \
+	(nitems(connect_rows) + nitems(bind_rows) + nitems(datagram_rows) +    \
 	    nitems(chmod_rows) + 1)
 
 static int chmod_proxy_take(
     uint64_t id, pid_t pid, const struct seccomp_data *data);
 static int pair_proxy_take(
     uint64_t id, pid_t pid, const struct seccomp_data *data);
+static void socket_proxy_take(uint64_t id, const struct seccomp_data *data);
 
 static size_t
 write_filter(
@@ -116,7 +119,7 @@ write_filter(
 	} parts[] = {
 		{ call_proxy_connects(m), connect_rows, nitems(connect_rows) },
 		{ m->bind, bind_rows, nitems(bind_rows) },
-		{ m->diag >= 0, pair_rows, nitems(pair_rows) },
+		{ m->diag >= 0, datagram_rows, nitems(datagram_rows) },
 		{ m->chmod, chmod_rows, nitems(chmod_rows) },
 		{ true, &last_row, 1 },
 	};
@@ -302,6 +305,9 @@ serve_one(void)
 		break;
 	case SYS_bind:
 		socket_calls_bind(call.n.id, pid, &call.n.data, answer);
+		break;
+	case SYS_socket:
+		socket_proxy_take(call.n.id, &call.n.data);
 		break;
 	case SYS_socketpair:
 		answer(
@@ -644,14 +650,16 @@ chmod_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 		   : 0;
 }
 
-/* --- pairs of datagram sockets ------------------------------------------ */
+/* --- datagram sockets --------------------------------------------------- */
 
-/* Gives the command a descriptor. Returns its number there, or -errno. */
+/* Gives the command a descriptor, with `how` as its answer. Returns its number
+ * there, or -errno. */
 static int
-give(uint64_t id, int fd, int flags)
+give(uint64_t id, int fd, int flags, uint32_t how)
 {
 	struct seccomp_notif_addfd a = {
 		.id = id,
+		.flags = how,
 		.srcfd = (uint32_t)fd,
 		.newfd_flags = flags & SOCK_CLOEXEC ? O_CLOEXEC : 0,
 	};
@@ -674,23 +682,48 @@ tell_pair(pid_t pid, uint64_t to, int numbers[2])
 		   : -EFAULT;
 }
 
+/* Returns what is made in the place of a type of datagrams, or -EINVAL. */
+static int
+type_instead(int flags)
+{
+	if (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
+		return -EINVAL;
+	return SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK);
+}
+
 static int
 pair_proxy_take(uint64_t id, pid_t pid, const struct seccomp_data *data)
 {
 	int flags = (int)data->args[1] & ~SOCKET_TYPE_BITS;
+	int type = type_instead(flags);
 	_cleanup_close_ int one = -1, other = -1;
 	int pair[2], theirs[2];
 
-	if (flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK))
-		return -EINVAL;
-	if (socketpair(AF_UNIX,
-		SOCK_SEQPACKET | SOCK_CLOEXEC | (flags & SOCK_NONBLOCK),
-		(int)data->args[2], pair) < 0)
+	if (type < 0)
+		return type;
+	if (socketpair(AF_UNIX, type, (int)data->args[2], pair) < 0)
 		return -errno;
 	one = pair[0];
 	other = pair[1];
-	theirs[0] = give(id, one, flags);
-	theirs[1] = theirs[0] < 0 ? theirs[0] : give(id, other, flags);
+	theirs[0] = give(id, one, flags, 0);
+	theirs[1] = theirs[0] < 0 ? theirs[0] : give(id, other, flags, 0);
 	return theirs[1] < 0 ? theirs[1]
 			     : tell_pair(pid, data->args[3], theirs);
+}
+
+/* The number is the answer (SECCOMP_ADDFD_FLAG_SEND, Linux 5.14). */
+static void
+socket_proxy_take(uint64_t id, const struct seccomp_data *data)
+{
+	int flags = (int)data->args[1] & ~SOCKET_TYPE_BITS;
+	int type = type_instead(flags), err = type;
+	_cleanup_close_ int fd = -1;
+
+	if (type >= 0) {
+		fd = socket(AF_UNIX, type, (int)data->args[2]);
+		err = fd < 0 ? -errno
+			     : give(id, fd, flags, SECCOMP_ADDFD_FLAG_SEND);
+	}
+	if (err < 0)
+		answer(id, err == -EMFILE && fd < 0 ? -ENOBUFS : err);
 }

@@ -3,18 +3,19 @@
  * The proxy of a sandbox: a process beside it that carries out calls of
  * commands which a filter cannot judge, because it sees no memory
  * (seccomp_unotify(2)). These are chmod(2) with the set-group-id bit,
- * connect(2) and bind(2) (socket_calls.h), and socketpair(2) of datagram
- * sockets. The command's own call is never let through. If the proxy is gone,
- * the calls fail with ENOSYS.
+ * connect(2) and bind(2) (socket_calls.h), and socket(2) and socketpair(2) of
+ * UNIX datagram sockets. The command's own call is never let through. If the
+ * proxy is gone, the calls fail with ENOSYS.
  *
  * A filter of system calls cannot tell a directory from a program, and on a
  * program the set-group-id bit would give the user's group to whoever starts it
  * outside of the sandbox. The proxy opens the file, checks that it is a
  * directory, and changes the mode of what it opened.
  *
- * An end of a pair of datagram sockets can send to any socket whose path it
- * names, so the proxy makes a pair of SOCK_SEQPACKET instead, which keeps the
- * borders of messages, too.
+ * A datagram socket can send to any socket whose path it names, so the proxy
+ * makes one of SOCK_SEQPACKET instead. A pair of them keeps the borders of
+ * messages, too. One alone finds nobody to send to, as where no syslog runs:
+ * programs that look for it then go on, and many end if they get no socket.
  *
  * It trusts no command. It may look into commands (CAP_SYS_PTRACE in the
  * sandbox's user namespace) and, where it binds sockets for them, enter their

@@ -39,8 +39,8 @@ enum {
 	NO_SETGID = 1 << 11,	  /* not even on directories */
 	IP_AND_STREAMS = 1 << 12, /* the same, and no UNIX datagrams */
 	NO_FAST_OPEN = 1 << 13,
-	ASKED_PAIRS = 1 << 14, /* the proxy makes pairs of datagram sockets */
-	ONLY_STREAM_PAIRS = 1 << 15,
+	ASKED_DATAGRAMS = 1 << 14, /* the proxy makes others instead */
+	ONLY_STREAMS = 1 << 15,
 	NETWORK = ONLY_IP | IP_AND_UNIX | IP_AND_STREAMS,
 };
 
@@ -291,16 +291,18 @@ static const struct row rows[] = {
 	/* The kernel's answer where this is switched off. */
 	FAST_OPEN(sendto, 3), FAST_OPEN(sendmsg, 2), FAST_OPEN(sendmmsg, 3),
 	/*
-	 * One end of a datagram pair can send to any address with sendmsg (O2),
-	 * and a UNIX SOCK_RAW socket is a SOCK_DGRAM one. The proxy makes
-	 * another pair instead (call_proxy.h).
+	 * A datagram socket can send to any address with sendmsg (O2), and a
+	 * UNIX SOCK_RAW socket is a SOCK_DGRAM one. The proxy makes another
+	 * one instead (call_proxy.h).
 	 */
-	REFUSE_IF(socket, ONLY_LOCAL | IP_AND_STREAMS, IS(0, AF_UNIX),
+	REFUSE_IF(socket, ONLY_STREAMS, IS(0, AF_UNIX),
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
+	REFUSE_IF(socket, ASKED_DATAGRAMS, IS(0, AF_UNIX),
+	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM)),
 	REFUSE_IF(socketpair, ALWAYS, NONE_OF(0, ALL_BITS, AF_UNIX)),
-	REFUSE_IF(socketpair, ONLY_STREAM_PAIRS,
+	REFUSE_IF(socketpair, ONLY_STREAMS,
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET)),
-	REFUSE_IF(socketpair, ASKED_PAIRS,
+	REFUSE_IF(socketpair, ASKED_DATAGRAMS,
 	    NONE_OF(1, TYPE_BITS, SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM))
 };
 
@@ -317,18 +319,18 @@ network_rows(const struct command_filter_options *o)
 }
 
 static unsigned
-pair_rows(const struct command_filter_options *o)
+datagram_rows(const struct command_filter_options *o)
 {
 	if (o->network && o->unix_allow)
 		return 0;
-	return o->own_unix ? ASKED_PAIRS : ONLY_STREAM_PAIRS;
+	return o->own_unix ? ASKED_DATAGRAMS : ONLY_STREAMS;
 }
 
 /* Returns the mask of the rows that apply. */
 static unsigned
 active_rows(const struct command_filter_options *o)
 {
-	return ALWAYS | network_rows(o) | pair_rows(o) |
+	return ALWAYS | network_rows(o) | datagram_rows(o) |
 	       (o->allow_setid ? 0 : NO_SETID) |
 	       (o->allow_setid || o->ask_setgid ? 0 : NO_SETGID) |
 	       (o->allow_nested_userns ? 0 : NO_USERNS) |
