@@ -7,7 +7,6 @@
 #include "load.h"
 
 #include <getopt.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 

@@ -3,7 +3,6 @@
  * How a connection of the load client comes about, and the requests that it
  * makes most.
  */
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 

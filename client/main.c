@@ -3,7 +3,6 @@
  * execctl: the client of execd and of every other exec-server (execctl(1)). It
  * runs as the calling user. What a server sends is not trusted.
  */
-#include <signal.h>
 
 #include "base.h"
 #include "crypto_memory.h"

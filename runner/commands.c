@@ -9,8 +9,6 @@
 
 #include <event2/event.h>
 #include <event2/util.h>
-#include <poll.h>
-#include <sys/prctl.h>
 
 #include "audit.h"
 #include "base.h"

@@ -6,8 +6,6 @@
  */
 #include <event2/event.h>
 #include <getopt.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "commands.h"

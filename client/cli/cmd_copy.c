@@ -3,7 +3,6 @@
  * execctl cp: decides which file goes where. :PATH is on the server, NAME:PATH
  * on a named server.
  */
-#include <sys/stat.h>
 
 #include "base.h"
 #include "cmd.h"

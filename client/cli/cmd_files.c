@@ -2,7 +2,6 @@
 /*
  * The commands execctl ls and execctl cat.
  */
-#include <signal.h>
 
 #include "base.h"
 #include "cmd.h"

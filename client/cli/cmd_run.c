@@ -2,7 +2,6 @@
 /*
  * The commands execctl run and execctl shell.
  */
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base.h"

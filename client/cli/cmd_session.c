@@ -3,7 +3,6 @@
  * The commands attach, watch, logs, wait and kill. They find a command that
  * was started before by its record, or ask the server for its session.
  */
-#include <signal.h>
 
 #include "base.h"
 #include "capabilities.h"

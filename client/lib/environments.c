@@ -4,7 +4,6 @@
  * server. The file is changed by rename(2), so nobody ever reads a partial one.
  */
 #include <ini.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "buf.h"

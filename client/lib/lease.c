@@ -5,10 +5,6 @@
  * client is one of that server, until the program ends: its lease is over then,
  * and there is nothing to resume.
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "client.h"

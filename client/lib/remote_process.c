@@ -5,8 +5,6 @@
  */
 #include "client.h"
 
-#include <string.h>
-
 #include "base64.h"
 #include "capabilities.h"
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <sys/socket.h>
-#include <sys/types.h>
-
 #include "base.h"
 #include "url.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What nearly every file includes: the C library's common parts, and the two
- * headers that every program uses.
+ * What nearly every file includes: the common parts of the C library and of the
+ * system, and the two headers that every program uses.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef _WIN32
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#endif
 
 #include "log.h"
 #include "util.h"

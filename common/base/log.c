@@ -4,15 +4,7 @@
  */
 #include "log.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "base.h"
 #include "config.h"
 #include "log_output.h"
 

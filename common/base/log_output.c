@@ -15,8 +15,6 @@
 #include "log_output.h"
 
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base.h"
 

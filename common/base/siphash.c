@@ -5,7 +5,6 @@
  */
 #include "siphash.h"
 
-#include <stdbool.h>
 #ifdef _WIN32
 #include <windows.h>
 
@@ -13,8 +12,6 @@
 #else
 #include <sys/random.h>
 #endif
-
-#include "log.h"
 
 #define ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 

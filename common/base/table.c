@@ -4,8 +4,6 @@
  */
 #include "table.h"
 
-#include "util.h"
-
 #define TABLE_FIRST_BUCKETS 16
 
 void

@@ -3,11 +3,7 @@
  * too. */
 #include "util.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
-
-#include "log.h"
+#include "base.h"
 
 bool
 slice_equal(struct slice a, struct slice b)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Helpers for descriptors. */
 #include <dirent.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "windows_path.h"
 
-#include <string.h>
-
 #include "utf8.h"
 
 bool

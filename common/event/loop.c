@@ -7,7 +7,6 @@
 #include "loop.h"
 
 #include <event2/event.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 

@@ -6,8 +6,6 @@
  */
 #include "cgroup.h"
 
-#include <sys/stat.h>
-
 #include "base.h"
 
 /* --- files -------------------------------------------------------------- */

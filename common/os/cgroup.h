@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 enum cgroup_hierarchy {

@@ -7,9 +7,7 @@
 #include "cgroup_claim.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "children.h"

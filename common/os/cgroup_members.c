@@ -7,9 +7,6 @@
 #include "base.h"
 #include "cgroup.h"
 
-#include <signal.h>
-#include <sys/stat.h>
-
 /* Reads N from a line "KEY N" of the file. Returns 0 if the file or the key
  * does not exist. */
 uint64_t

@@ -2,7 +2,6 @@
 #include "children.h"
 
 #include <dirent.h>
-#include <signal.h>
 
 #include "base.h"
 

@@ -6,8 +6,6 @@
 #include "clone_into.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 

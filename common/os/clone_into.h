@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 /* For functions that run on a stack made for them and do not return. The

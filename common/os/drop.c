@@ -8,9 +8,7 @@
 
 #include <grp.h>
 #include <linux/capability.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 

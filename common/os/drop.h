@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 /*

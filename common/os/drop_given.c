@@ -5,8 +5,6 @@
 #include "base.h"
 #include "drop.h"
 
-#include <sys/prctl.h>
-
 #define CAP_LAST 63
 
 /* Parses "UID:GID". Both are decimal, and neither may be -1. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "file_replace.h"
 
-#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "base.h"

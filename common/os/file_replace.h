@@ -6,8 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include "base.h"
 
 #define FILE_NO_MODE (-1)
 

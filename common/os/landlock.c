@@ -5,8 +5,6 @@
  */
 #include "landlock.h"
 
-#include <sys/syscall.h>
-
 #include "base.h"
 
 #ifndef SYS_landlock_create_ruleset

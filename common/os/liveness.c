@@ -4,9 +4,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 /* No event tells of an acknowledgement, so a probe looks for it this often. */
 #define LOOK_AGAIN_MS 50

@@ -6,10 +6,8 @@
 #include "namespaces.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include "base.h"
 
 /* Forks, if `isolated` into new pid and mount namespaces. Only a program with
  * one thread may call it. The child continues as after fork(2). Returns the

@@ -14,8 +14,6 @@
  */
 #pragma once
 
-#include <sys/socket.h>
-
 #include "base.h"
 
 #define OWN_PORTS_MAX 16

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <errno.h>
-#include <stdint.h>
+#include "base.h"
 
 /* The first line of a script ends with a carriage return. execve(2) takes that
  * for a part of the interpreter's name, and says ENOENT. No system call of

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "rights.h"
 
-#include <sys/socket.h>
-
 #include "base.h"
 
 #ifndef SO_PASSRIGHTS

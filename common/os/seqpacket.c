@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "seqpacket.h"
 
-#include <sys/socket.h>
-
 #include "base.h"
 
 union fds_control {

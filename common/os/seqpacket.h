@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <sys/types.h>
+#include "base.h"
 
 #define SEQPACKET_FDS_MAX 16
 

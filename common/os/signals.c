@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "signals.h"
 
-#include <signal.h>
-
 #include "base.h"
 
 void

@@ -2,10 +2,6 @@
 #include "userns.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 

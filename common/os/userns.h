@@ -4,8 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include "base.h"
 
 /*
  * Moves the calling process into a new user namespace. Its effective user and

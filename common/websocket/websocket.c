@@ -11,8 +11,6 @@
 #include "websocket.h"
 #include "utf8.h"
 
-#include <string.h>
-
 #define HEADER_FIN    0x80
 #define HEADER_RSV    0x70
 #define HEADER_OPCODE 0x0f

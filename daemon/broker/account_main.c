@@ -10,7 +10,6 @@
 
 #include <pwd.h>
 #include <shadow.h>
-#include <sys/prctl.h>
 
 #include "control_spawn.h"
 #include "drop.h"

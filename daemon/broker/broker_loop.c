@@ -5,9 +5,7 @@
 #include "base.h"
 #include "broker_main.h"
 
-#include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 
 #include "broker_health.h"
 #include "broker_options.h"

@@ -7,8 +7,6 @@
 #include "base.h"
 #include "broker_main.h"
 
-#include <sys/socket.h>
-
 #include "filter_rows.h"
 #include "landlock.h"
 

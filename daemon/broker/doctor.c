@@ -16,14 +16,9 @@
 #include <netinet/in.h>
 #include <pwd.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "cgroup.h"
 #include "control.h"

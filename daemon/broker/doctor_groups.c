@@ -6,7 +6,6 @@
 #include "broker_main.h"
 
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "cgroup_claim.h"

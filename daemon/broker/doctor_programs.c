@@ -2,19 +2,11 @@
 /* Compares the versions in the files of execd's programs (log_version). */
 #include "doctor_programs.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base.h"
 #include "config.h"
-#include "log.h"
 #include "programs.h"
-#include "util.h"
 
 #define VERSION_BYTES 64
 #define LINE	      "the same version of all programs"

@@ -11,11 +11,7 @@
  * if the only broker ends, so does this process, in the same way, and what
  * follows is systemd's.
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "broker_main.h"

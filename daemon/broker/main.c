@@ -5,8 +5,6 @@
  * client.
  */
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include <openssl/evp.h>
 

@@ -9,7 +9,6 @@
 #include "frontend_main.h"
 
 #include <event2/event.h>
-#include <poll.h>
 
 #include "admission.h"
 #include "broker_request.h"

@@ -11,11 +11,7 @@
 #include <linux/sockios.h>
 #include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "admission.h"
 #include "config.h"

@@ -9,8 +9,6 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "admission.h"
 #include "broker_request.h"

@@ -6,8 +6,6 @@
  */
 #include <event2/event.h>
 #include <openssl/evp.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "broker_request.h"

@@ -13,12 +13,8 @@
  * closed.
  */
 #include <openssl/pem.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "cert_verdict.h"

@@ -9,7 +9,6 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #define CHAIN_LENGTH_MAX 8 /* certificates between the client and the CA */
 #define SECURITY_LEVEL	 2 /* 112 bits; see SSL_CTX_set_security_level(3) */

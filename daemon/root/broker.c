@@ -9,14 +9,8 @@
  * next one takes its place. This is the only way, at the start, after a crash
  * and for a reload.
  */
-#include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "disk.h"

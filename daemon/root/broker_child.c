@@ -7,8 +7,6 @@
 #include "root.h"
 
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
 
 #include "child.h"
 #include "children.h"

@@ -6,8 +6,6 @@
  * broker takes over.
  */
 #include <assert.h>
-#include <signal.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "disk.h"

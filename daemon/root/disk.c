@@ -4,13 +4,7 @@
  */
 #include "disk.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "place.h"

@@ -5,8 +5,6 @@
 #include "list.h"
 
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "disk.h"

@@ -9,8 +9,6 @@
 #include "base.h"
 #include "root.h"
 
-#include <sys/socket.h>
-
 #include "disk.h"
 #include "saved.h"
 

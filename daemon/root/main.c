@@ -4,11 +4,7 @@
  * arguments on to the broker, which alone reads them, and does for the broker
  * what needs root (root.h).
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "children.h"

@@ -7,10 +7,6 @@
 #include "base.h"
 #include "root.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
 #include "child.h"
 #include "children.h"
 #include "descriptors.h"

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/types.h>
-
 #include "base.h"
 #include "cgroup.h"
 #include "control_spawn.h"

@@ -5,12 +5,7 @@
 #include "base.h"
 #include "root.h"
 
-#include <limits.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "child.h"
 #include "children.h"

@@ -2,8 +2,6 @@
 /*
  * Root's runners, which are kept until a broker has heard of their end.
  */
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "queue.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "session_cgroup.h"
 
-#include <sys/stat.h>
-
 #include "base.h"
 #include "cgroup_claim.h"
 #include "queue.h"

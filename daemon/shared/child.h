@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <sys/types.h>
+#include "base.h"
 
 /* Puts control_fd on CONTROL_FD and the program on the next number. Closes
  * everything above, however many there are. Limits of open files are set after

@@ -2,8 +2,6 @@
 #include "place.h"
 
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base.h"

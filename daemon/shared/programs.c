@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "programs.h"
 
-#include <sys/stat.h>
-
 #include "base.h"
 #include "program_paths.h"
 

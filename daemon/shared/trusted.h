@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <sys/stat.h>
-#include <sys/types.h>
+#include "base.h"
 
 /* Opens a plain file of root's or our own that not everybody can write. Returns
  * a descriptor, the caller's, -EINVAL if it must not be used, or another

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "fields.h"
 
-#include <string.h>
-
 static void
 put_field(struct buf *b, const struct field *f, const uint8_t *at)
 {

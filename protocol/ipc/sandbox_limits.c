@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandbox_limits.h"
 
-#include <string.h>
-
 /* Credentials for other machines, in the home of the user that runs the
  * commands. /etc/execd, which holds the credentials for this machine, may not
  * even be created. */

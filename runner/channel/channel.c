@@ -8,8 +8,6 @@
 #include "channel_direct.h"
 
 #include <event2/event.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include "descriptors.h"
 #include "frame.h"

@@ -7,7 +7,6 @@
 #include "channel_direct.h"
 
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "control.h"

@@ -2,7 +2,6 @@
 #include "request.h"
 
 #include <event2/event.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "control.h"

@@ -4,7 +4,6 @@
  * client names, as text that nobody here has judged (doc/protocol.md section
  * 13.3).
  */
-#include <sys/stat.h>
 
 #include "base.h"
 #include "discover.h"

@@ -7,8 +7,6 @@
 #pragma once
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include "params.h"
 #include "request.h"

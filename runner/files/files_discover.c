@@ -4,7 +4,6 @@
  * CODEX_HOME, ~/.agents and /etc/codex (doc/protocol.md section 13). What
  * cannot be read is left out, and a warning names it and says why.
  */
-#include <sys/stat.h>
 
 #include "base.h"
 #include "discover.h"

@@ -4,7 +4,6 @@
  * fs/readDirectory; fs/move, fs/chmod, fs/symlink, fs/setTimes.
  */
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "file_replace.h"

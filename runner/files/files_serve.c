@@ -6,7 +6,6 @@
 #include "files.h"
 
 #include <assert.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "control_limits.h"

@@ -5,7 +5,6 @@
 #include "discover.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include "files.h"
 #include "path_uri.h"

@@ -3,10 +3,6 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "audit.h"
 #include "base.h"

@@ -6,7 +6,6 @@
 #include "netproxy.h"
 
 #include <event2/event.h>
-#include <signal.h>
 
 #include "base.h"
 #include "helper.h"

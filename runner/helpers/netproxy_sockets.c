@@ -2,7 +2,6 @@
 #include "netproxy_sockets.h"
 
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "redirect.h"

@@ -8,7 +8,6 @@
 #include "host_linux.h"
 
 #include <event2/event.h>
-#include <signal.h>
 
 #include "base.h"
 #include "channel.h"

@@ -14,8 +14,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "util.h"
-
 /* zlib: a gzip header is expected, and a window of any size. */
 #define GZIP_WINDOW_BITS (16 + MAX_WBITS)
 

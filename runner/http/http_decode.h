@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 /* The most that one step decodes, in bytes. */

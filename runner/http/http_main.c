@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* execd-http: its main program and its one method. */
 #include <event2/event.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "control.h"

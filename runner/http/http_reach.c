@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "http_reach.h"
 
-#include <sys/socket.h>
-
 #include "base.h"
 #include "frame.h"
 #include "http_exchange.h"

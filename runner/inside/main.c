@@ -7,8 +7,6 @@
  * name that AppArmor lets make user namespaces (contrib/apparmor); it serves no
  * files outside of a sandbox.
  */
-#include <stdio.h>
-#include <sys/prctl.h>
 
 #include "base.h"
 #include "config.h"

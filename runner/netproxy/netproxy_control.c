@@ -2,7 +2,6 @@
 #include "netproxy_control.h"
 
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "control.h"

@@ -8,8 +8,6 @@
  */
 #include <event2/event.h>
 #include <netdb.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "base.h"

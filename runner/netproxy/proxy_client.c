@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"

@@ -12,7 +12,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <resolv.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"

@@ -3,7 +3,6 @@
 
 #include <event2/event.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"

@@ -2,7 +2,6 @@
 #include "proxy_pipe.h"
 
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"

@@ -5,7 +5,6 @@
  * HTTP the head of the answer.
  */
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "loop.h"

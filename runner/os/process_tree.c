@@ -2,10 +2,8 @@
 #include "process_tree.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 #include "children.h"

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <sys/resource.h>
-#include <sys/types.h>
 
 #include "base.h"
 #include "table.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include <event2/event.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "children.h"

@@ -4,8 +4,6 @@
  */
 #include "slow_paths.h"
 
-#include <poll.h>
-
 #include "base.h"
 #include "buf.h"
 

@@ -14,10 +14,6 @@
 
 #include <linux/capability.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "control_spawn.h"

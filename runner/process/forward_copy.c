@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "forward_copy.h"
 
-#include <poll.h>
 #include <seccomp.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "filter.h"

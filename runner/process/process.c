@@ -2,9 +2,7 @@
 #include "process.h"
 
 #include <event2/event.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <termios.h>
 
 #include "base.h"

@@ -8,9 +8,7 @@
 
 #include <paths.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <termios.h>
 

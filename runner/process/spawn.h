@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 struct group;

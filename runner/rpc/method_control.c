@@ -4,7 +4,6 @@
  * input and its terminal; also waiting for its end, and what its state and that
  * of all processes is (doc/protocol.md sections 7.6, 17).
  */
-#include <signal.h>
 
 #include "base.h"
 #include "methods.h"

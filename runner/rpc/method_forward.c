@@ -6,8 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include "audit.h"
 #include "base.h"

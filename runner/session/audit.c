@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "audit.h"
 
-#include <sys/wait.h>
-
 #include "base.h"
 #include "buf.h"
 #include "redact.h"

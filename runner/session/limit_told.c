@@ -6,8 +6,6 @@
  */
 #include "limit_told.h"
 
-#include <signal.h>
-
 #include "audit.h"
 #include "base.h"
 #include "command_cgroup.h"

@@ -2,9 +2,7 @@
 #include "report.h"
 
 #include <event2/event.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "limit_told.h"

@@ -2,7 +2,6 @@
 #include "session.h"
 
 #include <event2/event.h>
-#include <signal.h>
 
 #include "audit.h"
 #include "base.h"

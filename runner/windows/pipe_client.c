@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "pipe_end.h"
 
-#include "log.h"
-
 /*
  * Of a pipe the maker must be able to see who we are and no more; otherwise
  * whoever made a pipe of this name first could act as our user.

@@ -18,7 +18,7 @@
 #include "process_tree.h"
 
 static int
-send(pid_t leader, uint64_t mark, int sig, enum process_target target)
+send_to(pid_t leader, uint64_t mark, int sig, enum process_target target)
 {
 	const struct process_tree t = { leader, mark, 0 };
 
@@ -81,11 +81,11 @@ end_family(pid_t leader)
 {
 	int status;
 
-	assert_int_equal(send(leader, 0, SIGKILL, PROCESS_TREE), FAMILY);
+	assert_int_equal(send_to(leader, 0, SIGKILL, PROCESS_TREE), FAMILY);
 	assert_int_equal(waitpid(leader, &status, 0), leader);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	/* They are dead when the last of them is. */
-	while (send(leader, 0, 0, PROCESS_TREE) > 0)
+	while (send_to(leader, 0, 0, PROCESS_TREE) > 0)
 		continue;
 }
 
@@ -95,11 +95,11 @@ test_members(void **state)
 {
 	pid_t a = start_family(), b = start_family();
 
-	assert_int_equal(send(a, 0, 0, PROCESS_GROUP), 2);
-	assert_int_equal(send(a, 0, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(send_to(a, 0, 0, PROCESS_GROUP), 2);
+	assert_int_equal(send_to(a, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(a);
-	assert_int_equal(send(a, 0, 0, PROCESS_TREE), 0);
-	assert_int_equal(send(b, 0, 0, PROCESS_TREE), FAMILY);
+	assert_int_equal(send_to(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(send_to(b, 0, 0, PROCESS_TREE), FAMILY);
 	end_family(b);
 }
 
@@ -126,12 +126,12 @@ test_without_leader(void **state)
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 1);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(send(pid, 0, 0, PROCESS_GROUP), 1);
-	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_GROUP), 1);
+	assert_int_equal(send_to(pid, 0, 0, PROCESS_GROUP), 1);
+	assert_int_equal(send_to(pid, 0, SIGKILL, PROCESS_GROUP), 1);
 	/* The end of the pipe is its end. */
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	close(fds[0]);
-	while (send(pid, 0, 0, PROCESS_TREE) > 0)
+	while (send_to(pid, 0, 0, PROCESS_TREE) > 0)
 		continue;
 }
 
@@ -173,12 +173,12 @@ test_mark(void **state)
 	char c;
 
 	assert_int_not_equal(mark, others);
-	assert_int_equal(send(a, 0, 0, PROCESS_TREE), 0);
-	assert_int_equal(send(a, mark, 0, PROCESS_GROUP), 0);
-	assert_int_equal(send(a, mark, 0, PROCESS_TREE), 1);
-	assert_int_equal(send(a, mark, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(send_to(a, 0, 0, PROCESS_TREE), 0);
+	assert_int_equal(send_to(a, mark, 0, PROCESS_GROUP), 0);
+	assert_int_equal(send_to(a, mark, 0, PROCESS_TREE), 1);
+	assert_int_equal(send_to(a, mark, SIGKILL, PROCESS_TREE), 1);
 	assert_int_equal(read(ours, &c, 1), 0);
-	assert_int_equal(send(b, others, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(send_to(b, others, SIGKILL, PROCESS_TREE), 1);
 	assert_int_equal(read(theirs, &c, 1), 0);
 	close(ours);
 	close(theirs);
@@ -196,9 +196,9 @@ test_not_below(void **state)
 	pid_t a = start_daemon(mark, &end), runner = fork();
 
 	if (runner == 0)
-		_exit(send(a, mark, 0, PROCESS_TREE));
+		_exit(send_to(a, mark, 0, PROCESS_TREE));
 	assert_int_equal(waitpid(runner, &status, 0), runner);
-	assert_int_equal(send(a, mark, SIGKILL, PROCESS_TREE), 1);
+	assert_int_equal(send_to(a, mark, SIGKILL, PROCESS_TREE), 1);
 	close(end);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
@@ -235,8 +235,8 @@ test_children_of_threads(void **state)
 	}
 	close(fds[1]);
 	assert_int_equal(read(fds[0], &c, 1), 1);
-	assert_int_equal(send(pid, 0, 0, PROCESS_TREE), 2);
-	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_TREE), 2);
+	assert_int_equal(send_to(pid, 0, 0, PROCESS_TREE), 2);
+	assert_int_equal(send_to(pid, 0, SIGKILL, PROCESS_TREE), 2);
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(fds[0]);
@@ -264,7 +264,7 @@ test_many(void **state)
 	close(fds[1]);
 	for (int i = 0; i <= WIDTH; i++)
 		assert_int_equal(read(fds[0], &c, 1), 1);
-	assert_int_equal(send(pid, 0, SIGKILL, PROCESS_TREE), WIDTH + 1);
+	assert_int_equal(send_to(pid, 0, SIGKILL, PROCESS_TREE), WIDTH + 1);
 	assert_int_equal(read(fds[0], &c, 1), 0);
 	close(fds[0]);
 	while (waitpid(-1, NULL, WNOHANG) > 0)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "execctl.h"
 
-#include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 
 #include "base.h"

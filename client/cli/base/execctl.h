@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <signal.h>
-#include <stdbool.h>
-
 #include "buf.h"
 #include "execd-client.h"
 #include "json.h"

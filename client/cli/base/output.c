@@ -5,9 +5,6 @@
 #include "base.h"
 #include "execctl.h"
 
-#include <poll.h>
-#include <sys/stat.h>
-
 /* PIPE_BUF: a writable pipe takes this many bytes without blocking. */
 #define PIECE_BYTES 4096
 

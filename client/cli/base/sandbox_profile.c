@@ -5,8 +5,6 @@
  */
 #include "execctl.h"
 
-#include <string.h>
-
 #include "json.h"
 #include "path_uri.h"
 

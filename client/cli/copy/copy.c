@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "copy.h"
 
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "capabilities.h"

@@ -7,7 +7,6 @@
 #include "copy.h"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "capabilities.h"
 #include "file_replace.h"

@@ -3,7 +3,6 @@
  * Copies directories in both directions.
  */
 #include <fts.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "capabilities.h"

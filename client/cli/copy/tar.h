@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <sys/stat.h>
-#include <time.h>
-
 #include "buf.h"
 
 #define TAR_BLOCK 512 /* bytes; everything is padded to a multiple of it */

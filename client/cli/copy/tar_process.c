@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "tar_process.h"
 
-#include <string.h>
-
 #define PIECE_BYTES (256u << 10)
 #define WRITES_MAX  16 /* pieces under way; servers queue 8 MiB */
 #define END_MS	    2000

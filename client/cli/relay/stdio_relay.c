@@ -4,9 +4,6 @@
  */
 #include "stdio_relay.h"
 
-#include <poll.h>
-#include <signal.h>
-
 #include "base.h"
 
 #define LINE_MAX_BYTES (64u << 20) /* doc/protocol.md section 1.4 */

@@ -5,8 +5,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #define PORTS_MAX  8
 #define LINKS_MAX  32	      /* connections at once; others wait */

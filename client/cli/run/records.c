@@ -6,7 +6,6 @@
 #include "run.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #define RECORD_MAX  65536 /* bytes */
 #define COMMAND_MAX 4096  /* bytes kept of each string */

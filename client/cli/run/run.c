@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "run.h"
 
-#include <poll.h>
-
 #include "base.h"
 #include "jsonrpc.h"
 

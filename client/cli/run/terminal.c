@@ -6,7 +6,6 @@
 #include "base.h"
 #include "run.h"
 
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 

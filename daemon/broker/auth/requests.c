@@ -4,7 +4,6 @@
  * now, decode exactly, and name a grant that the front-end was given.
  */
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "broker_state.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "audit_log.h"
 
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <syslog.h>
 

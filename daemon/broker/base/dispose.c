@@ -2,9 +2,6 @@
 #include "dispose.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 #include "conf_value.h"
 #include "group_limits.h"

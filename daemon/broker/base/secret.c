@@ -2,7 +2,6 @@
 #include "secret.h"
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "conf_value.h"

@@ -2,13 +2,8 @@
 #include "spawn_client.h"
 
 #include <assert.h>
-#include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "broker_state.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 #include "cgroup.h"
 #include "control_spawn.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "systemd.h"
 
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base.h"

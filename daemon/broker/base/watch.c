@@ -4,8 +4,6 @@
  */
 #include "watch.h"
 
-#include <sys/socket.h>
-
 #include "base.h"
 #include "dispose.h"
 #include "loop.h"

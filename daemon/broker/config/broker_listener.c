@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <grp.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base.h"

@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <netinet/in.h>
 #include <pwd.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "conf.h"

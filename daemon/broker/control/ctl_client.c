@@ -7,8 +7,6 @@
 
 #include <dirent.h>
 #include <getopt.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base.h"

@@ -8,9 +8,6 @@
 #include "ctl_socket.h"
 
 #include <dirent.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "base.h"

@@ -9,7 +9,6 @@
 
 #include <openssl/evp.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "conf.h"

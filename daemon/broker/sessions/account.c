@@ -8,8 +8,6 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <sys/stat.h>
-
 #include "broker_state.h"
 #include "identity.h"
 #include "seqpacket.h"

@@ -5,8 +5,6 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <signal.h>
-
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"

@@ -6,8 +6,6 @@
 #include "session_registry.h"
 
 #include <assert.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "broker_state.h"

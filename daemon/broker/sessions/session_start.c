@@ -7,7 +7,6 @@
 #include "base.h"
 #include "session_registry.h"
 
-#include <poll.h>
 #include <sys/random.h>
 
 #include "broker_state.h"

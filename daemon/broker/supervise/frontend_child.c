@@ -6,9 +6,6 @@
  */
 #include "frontend_child.h"
 
-#include <poll.h>
-#include <sys/wait.h>
-
 #include "base.h"
 #include "broker_state.h"
 #include "conf.h"

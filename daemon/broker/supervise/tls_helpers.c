@@ -6,7 +6,6 @@
 #include "frontend_child.h"
 
 #include <sys/random.h>
-#include <sys/wait.h>
 
 #include "broker_state.h"
 #include "cert_verdict.h"

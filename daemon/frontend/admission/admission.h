@@ -10,7 +10,6 @@
 
 #include <event2/event.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "control.h"

@@ -8,7 +8,6 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
-#include <sys/socket.h>
 
 #include "frontend.h"
 #include "log_limit.h"

@@ -6,7 +6,6 @@
 #include "connection.h"
 
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "broker_request.h"

@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <event2/event.h>
-#include <sys/socket.h>
 
 #include "admission.h"
 #include "base.h"

@@ -8,7 +8,6 @@
 #include <event2/event.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include "frontend.h"
 #include "loop.h"

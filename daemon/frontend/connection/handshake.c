@@ -6,8 +6,6 @@
 #include "base.h"
 #include "connection.h"
 
-#include <sys/socket.h>
-
 #include "admission.h"
 #include "broker_request.h"
 #include "frontend.h"

@@ -7,8 +7,6 @@
 #include "base.h"
 #include "connection.h"
 
-#include <sys/socket.h>
-
 #include "frontend.h"
 #include "metrics.h"
 #include "utf8.h"

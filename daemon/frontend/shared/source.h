@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <sys/socket.h>
-
 #include "base.h"
 #include "control.h"
 #include "queue.h"

@@ -7,8 +7,6 @@
 #pragma once
 
 #include <openssl/types.h>
-#include <stdbool.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "control.h"

@@ -7,7 +7,6 @@
 #include <openssl/params.h>
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
-#include <poll.h>
 
 #include "base.h"
 #include "frontend.h"

@@ -23,8 +23,6 @@
  */
 #pragma once
 
-#include <sys/types.h>
-
 #include "base.h"
 
 /* The proxy's descriptors, for its parts. */

@@ -3,8 +3,6 @@
  * heard. */
 #include "socket_calls.h"
 
-#include <signal.h>
-
 #include "base.h"
 #include "call_proxy.h"
 

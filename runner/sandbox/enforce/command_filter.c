@@ -12,11 +12,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 #include "filter.h"

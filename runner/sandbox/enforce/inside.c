@@ -9,15 +9,10 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <linux/securebits.h>
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <termios.h>
 
 #include "base.h"

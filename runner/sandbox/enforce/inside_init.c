@@ -3,10 +3,6 @@
  * The init of a command's pid namespace. It has no capability and almost no
  * system call.
  */
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "clone_into.h"

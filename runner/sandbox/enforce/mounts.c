@@ -2,9 +2,7 @@
 #include "mounts.h"
 
 #include <linux/openat2.h>
-#include <stdbool.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include "base.h"
 

@@ -7,8 +7,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base.h"
 
 #define MOUNTS_NO_SUID	(1u << 0)
 #define MOUNTS_NO_DEV	(1u << 1)

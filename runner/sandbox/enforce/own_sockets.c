@@ -5,8 +5,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "call_proxy.h"

@@ -3,13 +3,8 @@
 #include "placeholder.h"
 
 #include <dirent.h>
-#include <limits.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
 
 #include "base.h"
 #include "buf.h"

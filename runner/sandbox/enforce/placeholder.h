@@ -16,9 +16,6 @@
  */
 #pragma once
 
-#include <sys/stat.h>
-#include <time.h>
-
 #include "base.h"
 #include "control_limits.h"
 #include "resolve.h"

@@ -7,9 +7,7 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
-#include <poll.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 #include "base.h"
 #include "buf.h"

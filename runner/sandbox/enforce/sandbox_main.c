@@ -5,13 +5,8 @@
  * answers why and ends.
  */
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include "base.h"
 #include "call_proxy.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandbox_message.h"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base.h"

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 #include "buf.h"
 #include "cgroup.h"
 #include "loopback.h"

@@ -29,9 +29,6 @@
 #pragma once
 
 #include <linux/seccomp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <sys/types.h>
 
 #include "base.h"
 

@@ -10,9 +10,7 @@
 #include "view.h"
 
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "base.h"

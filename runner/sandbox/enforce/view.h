@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 #include "resolve.h"
 
 #define VIEW_STEP_MAX 240

@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "mounts.h"

@@ -2,7 +2,6 @@
 #include "path_set.h"
 
 #include <glob.h>
-#include <sys/stat.h>
 
 #include "base.h"
 

@@ -49,7 +49,7 @@ mark_grant(struct node *n)
  * client named the path.
  */
 static int
-bind(struct resolver *s, const struct place *from, const char *rest,
+add_bind(struct resolver *s, const struct place *from, const char *rest,
     enum sandbox_access access, enum origin origin)
 {
 	struct record record = { origin, access, .base = from->path,
@@ -72,7 +72,7 @@ bind_absolute(struct resolver *s, const char *path, enum sandbox_access access,
 {
 	struct place root = { "", tree_start(&s->tree) };
 
-	return bind(s, &root, path, access, origin);
+	return add_bind(s, &root, path, access, origin);
 }
 
 static int
@@ -172,7 +172,8 @@ bind_project_roots(struct resolver *s, const struct sandbox_entry *e)
 		return resolve_fail(s, "sandbox subpath holds a NUL byte");
 	subpath = take_subpath(s, e->text);
 	for (size_t i = 0; subpath && i < s->nroots && err == 0; i++)
-		err = bind(s, &s->roots[i], subpath, e->access, ORIGIN_CLIENT);
+		err = add_bind(
+		    s, &s->roots[i], subpath, e->access, ORIGIN_CLIENT);
 	return err;
 }
 
@@ -306,8 +307,9 @@ bind_list(struct resolver *s, const char *const *list, enum origin origin)
 			err = resolve_fail(s,
 			    "configured sandbox path %s is not absolute", path);
 		else if (home.path != NULL && home.walk.state == WALK_FOUND)
-			err = bind(s, &home, path + 1 + strspn(path + 1, "/"),
-			    SANDBOX_DENY, origin);
+			err =
+			    add_bind(s, &home, path + 1 + strspn(path + 1, "/"),
+				SANDBOX_DENY, origin);
 		if (path != *list && s->nrecords > known &&
 		    s->records[known].state == WALK_MISSING)
 			s->nrecords = known;

@@ -2,9 +2,6 @@
 #include "build.h"
 
 #include <event2/event.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "loop.h"

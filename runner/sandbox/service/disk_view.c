@@ -8,7 +8,6 @@
 #include "sandboxes.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include "placeholder.h"
 #include "slow_paths.h"

@@ -9,7 +9,6 @@
  */
 #include <event2/event.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "loop.h"

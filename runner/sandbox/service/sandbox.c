@@ -2,10 +2,6 @@
 #include "sandbox.h"
 
 #include <event2/event.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "base.h"

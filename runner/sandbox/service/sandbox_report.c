@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandbox_report.h"
 
-#include <string.h>
-
 #include "view.h"
 
 /* Tells whether it is what a policy with a network has where that is not the

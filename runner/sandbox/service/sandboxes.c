@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandboxes.h"
 
-#include <sys/stat.h>
-
 #include "base.h"
 #include "command_filter.h"
 #include "descriptors.h"
