@@ -120,7 +120,8 @@ cannot_ask(struct ps *ps, struct execctl *to, const char *url)
 	struct asked *a = server_of(ps, url);
 
 	if (!a->failed)
-		execctl_say("%s; what it keeps is not listed",
+		execctl_say("%s; what it keeps is not listed, and forgotten "
+			    "when it cannot be there any more",
 		    execd_client_error(to->client));
 	a->failed = true;
 	ps->code = EXIT_CTL_REFUSED;
@@ -189,9 +190,10 @@ ask_about(struct ps *ps, struct execctl *to, const struct record *r)
 		add_row(ps, r->session, strlen(r->session))->attached =
 		    strstr(execd_client_error(to->client),
 			"already attached") != NULL;
-	else if (to->client != NULL)
+	else if (to->client != NULL) {
 		cannot_ask(ps, to, r->url);
-	else
+		record_missed(ps->ctl, r);
+	} else
 		ps->code = EXIT_CTL_USAGE;
 }
 
@@ -252,9 +254,12 @@ visit_record(void *arg, const struct record *r)
 	struct ps *ps = arg;
 	struct execctl to;
 
-	if (!is_chosen(ps->ctl, r) || find_row(ps, r->session) != NULL ||
-	    server_of(ps, r->url)->failed)
+	if (!is_chosen(ps->ctl, r) || find_row(ps, r->session) != NULL)
 		return;
+	if (server_of(ps, r->url)->failed) {
+		record_missed(ps->ctl, r);
+		return;
+	}
 	execctl_init(&to, ps->ctl->parsed);
 	to.quiet = true;
 	if (record_choose_server(&to, r) == 0)
@@ -310,13 +315,11 @@ print_time(int64_t ms)
 static int64_t
 age_of(const struct row *row, const struct record *r)
 {
-	struct timespec now;
 	int64_t ms;
 
 	if (r == NULL)
 		return row->age_ms;
-	clock_gettime(CLOCK_REALTIME, &now);
-	ms = (int64_t)now.tv_sec * 1000 - r->started_ms;
+	ms = record_now_ms() - r->started_ms;
 	return ms < 0 ? 0 : ms;
 }
 

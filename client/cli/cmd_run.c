@@ -317,7 +317,6 @@ remember(struct execctl *ctl, const struct run *r, const struct execd_start *s,
     bool attached)
 {
 	_cleanup_free_ char *command = join(s->argv);
-	struct timespec now;
 	struct record record = {
 		.session = (char *)(uintptr_t)execd_client_session(ctl->client),
 		.process = (char *)(uintptr_t)execd_process_id(r->process),
@@ -326,12 +325,13 @@ remember(struct execctl *ctl, const struct run *r, const struct execd_start *s,
 		.command = command,
 		.cookie = (char *)(uintptr_t)execd_client_cookie(ctl->client),
 		.tty = s->tty,
-		.kept = r->kept,
-		.pid = attached ? getpid() : 0
+		.kept = r->kept_ms > 0,
+		.pid = attached ? getpid() : 0,
+		.started_ms = record_now_ms(),
+		.lives_ms = r->kept_ms > 0 ? r->kept_ms
+					   : execd_client_resume_ms(ctl->client)
 	};
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	record.started_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	record_write(ctl, &record);
 }
 
@@ -495,7 +495,7 @@ run_and_leave(struct execctl *ctl, struct run *r, struct job *j)
 	if (code != 0)
 		return code;
 	ctl->ends = false;
-	r->kept = kept.max_ms > 0;
+	r->kept_ms = kept.max_ms;
 	remember(ctl, r, &j->start, false);
 	say_kept(ctl, &kept);
 	if (!ctl->json)

@@ -152,6 +152,30 @@ def test_ps_never_lists_the_dead(kept, directory):
     assert session not in os.listdir(directory / ".execctl") and dead in os.listdir(directory / ".execctl")
 
 
+def test_ps_forgets_what_cannot_be_there_any_more(kept, directory):
+    """A server that has gone is not named for ever."""
+    s, gone = kept(), kept()
+    ctl = Execctl(directory, s.url)
+    session = begin(Execctl(directory, gone.url), directory).out.decode().strip()
+    gone.stop()
+    record = directory / ".execctl" / session
+
+    def longer_ago(**changes):
+        r = json.loads(record.read_text())
+        assert r["livesMs"] == 24 * 3600 * 1000
+        record.write_text(json.dumps({**r, "leftMs": r["leftMs"] - r["livesMs"] - 200000, **changes}))
+
+    r = ctl("ps")
+    assert r.code == 125 and "what it keeps is not listed, and forgotten when it cannot be there any more" in r.err
+    longer_ago(pid=(1 << 22) + 1)
+    assert "is forgotten" not in ctl("ps").err and record.exists(), "nobody knows when one that was killed left"
+    longer_ago()
+    r = ctl("ps")
+    assert f"execctl: session {session} (sh -c echo one; " in r.err and "is forgotten: nobody came back" in r.err
+    r = ctl("ps")
+    assert (r.code, r.err) == (0, "") and not record.exists()
+
+
 def test_attached_elsewhere(kept, directory):
     s = kept()
     here, there = Execctl(home(directory, "here"), s.url), Execctl(home(directory, "there"), s.url)

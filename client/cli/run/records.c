@@ -9,6 +9,10 @@
 
 #define RECORD_MAX  65536 /* bytes */
 #define COMMAND_MAX 4096  /* bytes kept of each string */
+/* Of records that do not say how long their sessions live. */
+#define LIVES_MS (24 * 3600 * 1000)
+/* A server may notice later than execctl that its client has gone. */
+#define NOTICE_MS 120000
 
 /* --- Files -------------------------------------------------------------- */
 
@@ -88,6 +92,15 @@ write_file(const char *path, const struct buf *b)
 	return 0;
 }
 
+int64_t
+record_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 void
 record_write(const struct execctl *ctl, const struct record *r)
 {
@@ -104,6 +117,8 @@ record_write(const struct execctl *ctl, const struct record *r)
 	json_key_bool(&t.w, "ended", r->ended);
 	json_key_i64(&t.w, "pid", r->pid);
 	json_key_i64(&t.w, "startedMs", r->started_ms);
+	json_key_i64(&t.w, "leftMs", record_now_ms());
+	json_key_i64(&t.w, "livesMs", r->lives_ms);
 	json_end(&t.w, '}');
 	err = path ? write_file(path, &t.buf) : -ENOENT;
 	if (err < 0)
@@ -156,6 +171,10 @@ decode(struct record *r, const char *text, size_t len)
 		r->pid = execd_json_number(json_get(doc.root, "pid"), 0);
 		r->started_ms =
 		    execd_json_number(json_get(doc.root, "startedMs"), 0);
+		r->left_ms = execd_json_number(
+		    json_get(doc.root, "leftMs"), r->started_ms);
+		r->lives_ms =
+		    execd_json_number(json_get(doc.root, "livesMs"), LIVES_MS);
 	}
 	json_clear(&doc);
 	if (r->session != NULL && r->process != NULL && r->url != NULL &&
@@ -273,6 +292,24 @@ record_end(const struct execctl *ctl, const char *session)
 	r.pid = 0;
 	record_write(ctl, &r);
 	record_clear(&r);
+}
+
+void
+record_missed(const struct execctl *ctl, const struct record *r)
+{
+	struct record left = *r;
+
+	if (record_attached(r))
+		return;
+	left.pid = 0;
+	if (r->pid != 0) {
+		record_write(ctl, &left);
+	} else if (record_now_ms() - r->left_ms > r->lives_ms + NOTICE_MS) {
+		execctl_say("session %s (%s) is forgotten: nobody came back to "
+			    "it for longer than it lives",
+		    r->session, r->command);
+		record_remove(r->session);
+	}
 }
 
 int

@@ -35,7 +35,9 @@ struct run {
 	void (*remember)(struct execctl *ctl, const struct run *r,
 	    const struct execd_start *start, bool attached);
 	bool forget; /* remove the record when it is closed */
-	bool kept;   /* the session waits for the command's end, and longer */
+	/* The session waits for the command's end, and longer, but no longer
+	 * than this; 0: it does not. */
+	int64_t kept_ms;
 
 	/* private */
 	const struct execd_start *start;
@@ -180,6 +182,8 @@ struct record {
 	bool ended;	    /* the end of the command was told */
 	int64_t pid;	    /* of the attached execctl; 0: none */
 	int64_t started_ms; /* since 1970 */
+	int64_t left_ms;    /* likewise: since when pid is 0 */
+	int64_t lives_ms; /* so long at most the session is without a client */
 };
 
 void record_clear(struct record *r);
@@ -195,6 +199,14 @@ int record_each(void (*visit)(void *arg, const struct record *r), void *arg);
 /* Finds the record whose session begins with `prefix`. Returns 0, -ENOENT, or
  * -EEXIST if there are several. The caller clears *out. */
 int record_find(const char *prefix, struct record *out);
+/*
+ * The server of the record cannot be asked. The record is removed, which is
+ * told, if its session cannot be there any more. When an execctl that was
+ * killed left it is not known: it is found out now.
+ */
+void record_missed(const struct execctl *ctl, const struct record *r);
+/* Milliseconds since 1970. */
+int64_t record_now_ms(void);
 /* Chooses the server of the record. Returns 0, or an exit status after a
  * message. */
 int record_choose_server(struct execctl *ctl, const struct record *r);
