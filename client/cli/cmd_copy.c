@@ -125,6 +125,81 @@ last_name(const char *path)
 	return xstrndup(path + from, end - from);
 }
 
+/* --- A source that is no file ------------------------------------------- */
+
+/* A file whose name is gone again. */
+static int
+temporary_file(const char *dir)
+{
+	_cleanup_free_ char *name = xasprintf("%s/execctl-XXXXXX", dir);
+	int fd = mkostemp(name, O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	unlink(name);
+	return fd;
+}
+
+static int
+read_all_into(int from, int to)
+{
+	char data[65536];
+	ssize_t n;
+	int err;
+
+	while ((n = read(from, data, sizeof(data))) > 0)
+		if ((err = write_piece(to, data, (size_t)n)) < 0)
+			return err;
+	return n < 0 ? -errno : 0;
+}
+
+/*
+ * A pipe or a device that was named is read to its end, as by cp(1), and copied
+ * when its size is known: blocks that are lost with the connection are sent
+ * again. Returns a file, or -errno with in *where what that is about.
+ */
+static int
+spool(const char *path, const char **where)
+{
+	const char *dir = getenv("TMPDIR");
+	_cleanup_close_ int from = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC),
+			    to = -1;
+	int err;
+
+	*where = path;
+	if (from < 0)
+		return -errno;
+	*where = dir != NULL ? dir : "/tmp";
+	to = temporary_file(*where);
+	err = to < 0 ? to : read_all_into(from, to);
+	return err < 0 ? err : steal_fd(&to);
+}
+
+/* Before the connection, and while ^C ends execctl as it is: nothing is done
+ * yet, and whoever writes into a pipe may take his time. */
+static int
+spool_sources(struct copy *c)
+{
+	const struct parsed *p = c->ctl->parsed;
+
+	c->spooled = xcalloc((size_t)p->narguments, sizeof(*c->spooled));
+	for (int i = 0; i < p->narguments - 1; i++) {
+		const char *where;
+		struct stat st;
+
+		c->spooled[i] = -1;
+		if (!c->to_server || stat(p->arguments[i], &st) < 0 ||
+		    S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+			continue;
+		c->spooled[i] = spool(p->arguments[i], &where);
+		if (c->spooled[i] < 0)
+			return execctl_fail(c->ctl, EXIT_CTL_REFUSED,
+			    "cp: %s: %s: %s; nothing was copied",
+			    p->arguments[i], where, strerror(-c->spooled[i]));
+	}
+	return 0;
+}
+
 /* --- One source --------------------------------------------------------- */
 
 struct target {
@@ -271,6 +346,7 @@ copy_all(struct copy *c)
 	for (int i = 0; i < nsources && !c->stop; i++) {
 		const char *source = p->arguments[i];
 
+		c->spool = c->spooled[i];
 		copy_source(c, c->to_server ? source : server_path_part(source),
 		    &t, nsources == 1);
 	}
@@ -300,6 +376,35 @@ print_summary(struct copy *c)
 	}
 }
 
+static int
+copy_connected(struct copy *c)
+{
+	struct execctl *ctl = c->ctl;
+	int code = copy_begin(c);
+
+	if (code == 0)
+		code = execctl_connect(ctl, NULL, false);
+	if (code == 0)
+		code = files_sandbox_take(ctl);
+	if (code != 0)
+		return code;
+	code = copy_all(c);
+	if (c->signal != 0) {
+		execctl_fail(ctl, 128 + c->signal,
+		    copy_give_up(c)
+			? "interrupted; incomplete files were removed"
+			: "interrupted");
+		fflush(stdout);
+		/* Exits at once: callbacks for abandoned files must not run any
+		 * more. */
+		_exit(128 + c->signal);
+	}
+	if (execd_client_state(ctl->client) == EXECD_OVER)
+		code = execctl_over(ctl);
+	print_summary(c);
+	return code;
+}
+
 int
 cmd_cp(struct execctl *ctl)
 {
@@ -312,26 +417,9 @@ cmd_cp(struct execctl *ctl)
 	int code = check_sides(ctl, &c.to_server);
 
 	if (code == 0)
-		code = copy_begin(&c);
+		code = spool_sources(&c);
 	if (code == 0)
-		code = execctl_connect(ctl, NULL, false);
-	if (code == 0)
-		code = files_sandbox_take(ctl);
-	if (code != 0)
-		return code;
-	code = copy_all(&c);
-	if (c.signal != 0) {
-		execctl_fail(ctl, 128 + c.signal,
-		    copy_give_up(&c)
-			? "interrupted; incomplete files were removed"
-			: "interrupted");
-		fflush(stdout);
-		/* Exits at once: callbacks for abandoned files must not run any
-		 * more. */
-		_exit(128 + c.signal);
-	}
-	if (execd_client_state(ctl->client) == EXECD_OVER)
-		code = execctl_over(ctl);
-	print_summary(&c);
+		code = copy_connected(&c);
+	free(c.spooled);
 	return code;
 }

@@ -46,6 +46,9 @@ struct copy {
 	int code;     /* the worst exit status */
 	bool stop;    /* nothing more can succeed */
 	bool in_tree; /* what is copied now belongs to a directory */
+	/* For each source that is no file, one with its content; or -1. Owned
+	 * by copy_upload() as `spool`, when it is copied. */
+	int *spooled, spool;
 	struct unbundle *unbundle; /* takes small files; NULL: nobody */
 	bool shows;		   /* there is a screen */
 	int64_t began_ms, shown_ms;
@@ -198,6 +201,8 @@ char *temporary_beside(const char *path);
 struct copy_item *copy_item_local(struct copy *c, const char *from,
     const char *to, const struct facts *facts, bool whole);
 int copy_item_write(void *item, const void *data, size_t len);
+/* Writes all of it to a descriptor that blocks. Returns 0 or -errno. */
+int write_piece(int fd, const char *data, size_t len);
 void copy_item_written(void *item, int code, const char *message);
 
 /* Shows that so many bytes of it are copied. */

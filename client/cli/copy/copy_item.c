@@ -486,7 +486,8 @@ copy_upload(struct copy *c, const char *from, const char *to)
 	struct copy_item *i = copy_item_new(c, from, to);
 	struct stat st;
 
-	i->fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	i->fd = c->spool >= 0 ? steal_fd(&c->spool)
+			      : open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (i->fd < 0 || fstat(i->fd, &st) < 0) {
 		copy_item_failed(i, strerror(errno));
 		return;
@@ -515,7 +516,7 @@ copy_upload(struct copy *c, const char *from, const char *to)
 
 #define HOLE_BYTES 65536 /* zeros that become a hole */
 
-static int
+int
 write_piece(int fd, const char *data, size_t len)
 {
 	while (len > 0) {
