@@ -246,6 +246,7 @@ struct execd_process {
 	struct event_list held;
 	size_t held_bytes;
 	uint64_t writes;
+	int64_t shm_bytes;	   /* of its sandbox's /dev/shm; 0: unknown */
 	execd_answer_fn *answered; /* gets the answer to the start; NULL */
 	void *answered_arg;
 	unsigned int busy; /* callers that deliver its events now */

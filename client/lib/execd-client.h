@@ -419,6 +419,9 @@ int execd_process_forward(struct execd_client *c, const char *of,
 void execd_process_free(struct execd_process *p);
 
 const char *execd_process_id(const struct execd_process *p);
+/* Returns the bytes of /dev/shm in the sandbox of a process that was started;
+ * 0: unknown, or it has none of its own. */
+int64_t execd_process_shm_bytes(const struct execd_process *p);
 
 /* Writes input; each byte arrives once. At most EXECD_WRITE_MAX bytes, else
  * -EMSGSIZE. The data is copied. fn may be NULL. In its result `status` is

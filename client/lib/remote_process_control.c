@@ -50,6 +50,12 @@ execd_process_id(const struct execd_process *p)
 	return p->id;
 }
 
+int64_t
+execd_process_shm_bytes(const struct execd_process *p)
+{
+	return p->shm_bytes;
+}
+
 /* --- Start -------------------------------------------------------------- */
 
 /* JSON carries only UTF-8; other bytes would arrive changed. */
@@ -220,7 +226,7 @@ static void
 start_answered(void *arg, const struct execd_answer *a)
 {
 	struct execd_process *p = arg;
-	const struct json_value *type;
+	const struct json_value *type, *limits;
 	_cleanup_free_ char *name = NULL;
 
 	if (p->answered != NULL)
@@ -236,6 +242,9 @@ start_answered(void *arg, const struct execd_answer *a)
 	p->started = true;
 	if (p->pulls)
 		process_read(p);
+	limits = json_get(
+	    json_get(json_get(a->result, "sandbox"), "enforced"), "limits");
+	p->shm_bytes = execd_json_number(json_get(limits, "shmBytes"), 0);
 	type = json_get(a->result, "sandboxType");
 	if (type != NULL && type->type == JSON_STRING)
 		name = xstrndup(type->text.ptr, type->text.len);

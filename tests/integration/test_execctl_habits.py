@@ -335,7 +335,7 @@ def test_shared_memory_is_full(configured, user, directory, sandboxes):
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = a\n[identity a]\nuser = {user.pw_name}\n"
                    "[sandbox]\nmax-shm = 1M\n")
     r = Execctl(directory, s.url)("run", "-s", "workspace-write", "-C", directory, "/usr/bin/python3", "-c", FILL)
-    assert r.code == 135 and "/dev/shm of its sandbox may be full" in r.err, r
+    assert r.code == 135 and "/dev/shm of its sandbox, which has 1024 KiB, may be full\n" in r.err, r
     r = Execctl(directory, s.url)("run", "-s", "workspace-write", "-C", directory, "dd", "if=/dev/zero", "of=/dev/shm/y", "bs=1M", "count=4")
     assert r.code == 1 and "No space left on device" in r.err, r
 
@@ -352,3 +352,45 @@ def test_programs_say_their_own_error(ctl, directory, sandboxes, argv, words):
         subprocess.run(["git", "init", "-q", directory / "theirs"], check=True)
     r = ctl("run", "-s", "workspace-write", "-C", directory, *(a.format(theirs=directory / "theirs") for a in argv))
     assert r.code != 0 and words in r.err, r
+
+
+@pytest.mark.parametrize("line, said", [
+    ("run echo hi >&-", "standard output: Bad file descriptor; the command is killed\n"),
+    ("ls / >&-", "standard output: Bad file descriptor\n"),
+    ("ls / >/dev/full", "standard output: No space left on device\n"),
+    ("--json info >/dev/full", "standard output: No space left on device\n")])
+def test_output_without_a_place(ctl, line, said):
+    """Nothing of it is lost in silence."""
+    r = subprocess.run(["sh", "-c", f"{EXECCTL} {line}"], env=ctl.env, capture_output=True, text=True)
+    assert (r.returncode, r.stderr, r.stdout) == (125, f"execctl: {said}", "")
+
+
+def test_output_that_is_read_no_further(ctl, directory):
+    """As by head(1)."""
+    big = directory / "many"
+    big.mkdir()
+    for i in range(4000):
+        (big / f"{i:0200}").touch()
+    line = f"{EXECCTL} ls {big} | (read line; echo ${{#line}}); echo ${{PIPESTATUS[0]}}"
+    r = subprocess.run(["bash", "-c", line], env=ctl.env, capture_output=True, text=True)
+    assert (r.stdout, r.stderr) == ("200\n141\n", "")
+    r = subprocess.run(["sh", "-c", f"{EXECCTL} run true >&-; {EXECCTL} run cat <&-"], env=ctl.env, capture_output=True, text=True)
+    assert (r.returncode, r.stderr, r.stdout) == (0, "", "")
+
+
+def test_cp_from_a_pipe(ctl, directory):
+    """It is read to its end, as by cp(1), and gets its own name in a directory."""
+    content = random.Random(1).randbytes(3000000)
+    ctl.ok("run", "mkdir", f"{directory}/there")
+    (directory / "t").mkdir()
+    ctl.ok("cp", "/dev/stdin", f":{directory}/there", input=content, env={"TMPDIR": str(directory / "t")})
+    assert (directory / "there/stdin").read_bytes() == content
+    os.mkfifo(directory / "fifo")
+    p = ctl.popen("-v", "cp", directory / "fifo", "/dev/null", f":{directory}/there")
+    (directory / "fifo").write_bytes(content)
+    assert p.communicate() == (b"", b"") or p.returncode == 0
+    assert (directory / "there/fifo").read_bytes() == content and (directory / "there/null").read_bytes() == b""
+    ctl.ok("cp", "/dev/null", f":{directory}/there/fifo")
+    assert (directory / "there/fifo").read_bytes() == b"" and os.listdir(directory / "t") == []
+    r = ctl("cp", "/dev/stdin", f":{directory}/there", input=b"x", env={"TMPDIR": "/nosuch"})
+    assert r.code == 125 and r.err == "execctl: cp: /dev/stdin: /nosuch: No such file or directory; nothing was copied\n"

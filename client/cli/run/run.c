@@ -468,6 +468,20 @@ is_told_by_server(const struct execd_exit *how)
 }
 
 static void
+tell_shared_memory(const struct run *r)
+{
+	int64_t bytes = execd_process_shm_bytes(r->process);
+	char size[64] = "";
+
+	if (bytes > 0)
+		snprintf(size, sizeof(size), ", which has %" PRId64 " KiB,",
+		    bytes / 1024);
+	execctl_say("the command had a bus error: /dev/shm of its sandbox%s "
+		    "may be full",
+	    size);
+}
+
+static void
 tell_end(struct run *r, const struct execd_exit *how)
 {
 	/* The server that names the limit has written it to standard error. */
@@ -482,9 +496,7 @@ tell_end(struct run *r, const struct execd_exit *how)
 		    r->profile ? r->profile : "", r->profile ? ")" : "");
 	tell_denied_hosts(how->details);
 	if (r->profile && how->code == 128 + SIGBUS)
-		execctl_say("the command had a bus error: /dev/shm of its "
-			    "sandbox may be full, `df /dev/shm' in it shows "
-			    "its size");
+		tell_shared_memory(r);
 	if (oom)
 		execctl_say("the command was killed: out of memory");
 	if (r->timed_out && !is_told_by_server(how))
