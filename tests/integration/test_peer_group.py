@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: ISC
 """`user = peer': each member of a group comes in by the socket alone, and runs commands as himself (execd.conf(5))."""
 import os
+import pathlib
 import pwd
+import re
 import subprocess
 
 import pytest
-from conftest import BUILD, ROOT, change_users, digest
+from conftest import BUILD, EXECD, ROOT, change_users, digest
 from test_ctl import Ctl
 from test_listeners import configured_fails
 
@@ -127,3 +129,35 @@ def test_a_member_names_no_server(configured, directory, group, mode):
     r = subprocess.run(["unshare", "-m", "sh", "-c", there, str(directory), NAMES[2], str(EXECCTL)],
                        capture_output=True, text=True, timeout=60, cwd="/")
     assert "/run/execd/execd.sock is for the members of a group" in r.stderr, r
+
+
+DEFAULT = pathlib.Path(__file__).parents[2] / "contrib/systemd/execd.conf"
+
+
+def test_the_configuration_of_the_package(configured, directory, group, mode):
+    """As it is installed, but for the name of the group and the place of the socket; its commented lines are right, too."""
+    if mode != "root":
+        pytest.skip("one user's execd has nobody else")
+    os.chmod(directory, 0o755)
+    default = DEFAULT.read_text()
+    assert default.count("/run/execd/execd.sock") == 1 and "group = execd\n" in default
+    default = default.replace("/run/execd/execd.sock", f"{directory}/socket").replace("= execd\n", f"= {GROUP}\n")
+    more = re.sub(r"(?m)^# ?((\[|[a-z-]+ = ).*)$", r"\1", default).replace("user = ci", f"user = {NAMES[0]}")
+    more = re.sub(r"(?m)^certificate.*\n", "", more).replace("wss:", "ws:").replace("/var/log/execd", str(directory))
+    for text, n in (default, 2), (more, 5):
+        path = directory / f"{n}.conf"
+        path.write_text(text)
+        assert sum(x.startswith("[") for x in text.splitlines()) == n
+        r = subprocess.run([EXECD, "-t", "-c", path], capture_output=True, text=True, timeout=60)
+        assert r.returncode == 0, r
+    change_users("gpasswd", "-M", "", GROUP)
+    try:
+        server = configured(re.sub(r"(?m)^#.*\n", "", default))
+        assert f"each of the 0 members of {GROUP}" in server.log
+        assert "Permission denied" in run(directory, NAMES[0], "run", "true").stderr
+        change_users("gpasswd", "-M", ",".join([*NAMES[:2], "root"]), GROUP)
+        Ctl(server, None)("reload")
+        assert run(directory, NAMES[0], "run", "id", "-un").stdout == NAMES[0] + "\n"
+        assert run(directory, NAMES[0], "run", "-s", "workspace-write", "-C", "/tmp", "id", "-un").stdout == NAMES[0] + "\n"
+    finally:
+        change_users("gpasswd", "-M", ",".join([*NAMES[:2], "root"]), GROUP)

@@ -97,7 +97,7 @@ apparmor_parser -r "$profile"
 
 # As root all is as without profiles, and the two units run.
 configure
-systemctl start execd
+systemctl restart execd
 is "a sandboxed command of root's execd runs" ci "$(as ci run -s workspace-write -C /home/ci id -un 2>&1)"
 is "one without a sandbox is in no profile" unconfined "$(as ci run $label 2>&1)"
 is "AppArmor refused nothing that execd needs" "" \

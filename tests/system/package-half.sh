@@ -23,7 +23,7 @@ older="^without  version .* in the execd that runs here"
 clean
 apt_install "$old" >/dev/null 2>&1
 configure
-systemctl enable --now execd 2>/dev/null
+systemctl restart execd
 rm -f /root/out /run/stop-counting
 as ci run sh -c 'n=0; while [ ! -e /run/stop-counting ]; do n=$((n + 1)); echo $n; sleep 1; done; echo last $n' \
 	>/root/out 2>/root/out.err &

@@ -17,9 +17,16 @@ is "nothing of execd is there before" "" "$before"
 
 out=$(apt_install "$old" 2>&1)
 has "apt installs the package" "$out" "Setting up execd "
-has "it says once what starts it" "$out" "nothing is started. Write /etc/execd/execd.conf"
-is "nothing is started without a configuration" "inactive disabled" "$(state execd.service)"
-is "nor are sessions" "inactive disabled" "$(state execd-sessions.socket)"
+has "it says once who may use it" "$out" "adduser NAME execd"
+is "it runs" "active enabled" "$(state execd.service)"
+is "sessions wait for it" "active enabled" "$(state execd-sessions.socket)"
+is "the optional socket is left alone" "inactive disabled" "$(state execd.socket)"
+runs "who is a member from now on" adduser alice execd
+runs "is let in by a reload" execd ctl reload
+is "and runs commands as himself" alice "$(su - alice -c 'execctl run id -un' 2>&1)"
+has "nobody else does" "$(su - ci -c 'execctl run true' 2>&1)" "for the members of a group"
+has "nor does root" "$(env -u EXECD_URL execctl run true 2>&1)" "the client is not known here"
+deluser alice execd >/dev/null 2>&1
 is "nothing has failed" "" "$(systemctl list-units --failed --no-legend 'execd*')"
 runs "the users are there" id _execd _execd-broker
 has "the .deb has execd-broker as 0711" "$(dpkg-deb -c "$new"/execd_*.deb)" \
@@ -38,9 +45,12 @@ runs "completions are there" test -f /usr/share/bash-completion/completions/exec
 	-a -f /usr/share/zsh/site-functions/_execctl -a -f /usr/share/fish/vendor_completions.d/execctl.fish
 runs "logrotate takes the file" logrotate -d /etc/logrotate.d/execd
 out=$(apt_install "$old" --reinstall 2>&1)
-is "it says it once" 0 "$(grep -c 'nothing is started' <<<"$out")"
+is "it says it once" 0 "$(grep -c 'adduser NAME' <<<"$out")"
+is "installed again, it still runs" "active enabled" "$(state execd.service)"
+systemctl -q disable --now execd
+systemctl stop execd-sessions.socket execd-sessions.service
 
-# An upgrade changes nothing in what is stopped, masked or without configuration.
+# An upgrade changes nothing in what is stopped, disabled or masked.
 apt_install "$new" >/dev/null 2>&1
 is "an upgrade starts nothing" "inactive disabled" "$(state execd.service)"
 configure
@@ -83,7 +93,18 @@ is "no socket is left" "" "$(ls -d /run/execd-sessions 2>/dev/null)"
 is "no unit is known" "" "$(systemctl list-units --all --no-legend 'execd*' | grep -v 'not-found')"
 runs "the configuration stays" test -f /etc/execd/execd.conf
 apt_install "$new" >/dev/null 2>&1
-is "installed again, it is as it was left" "inactive enabled" "$(state execd.service)"
+is "installed again, it runs" "active enabled" "$(state execd.service)"
+apt_ remove execd >/dev/null 2>&1
+printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+chmod 755 /usr/sbin/policy-rc.d
+apt_install "$new" >/dev/null 2>&1
+is "policy-rc.d forbids that" "0 inactive enabled" "$? $(state execd.service)"
+rm /usr/sbin/policy-rc.d
+apt_ remove execd >/dev/null 2>&1
+systemctl -q mask execd
+apt_install "$new" >/dev/null 2>&1
+is "what the operator has masked is not started either" "0 inactive masked" "$? $(state execd.service)"
+systemctl -q unmask execd
 runs "apt purges the packages" apt_ purge execd execctl
 is "nothing is left" "" \
 	"$(find /etc /run /usr /var/lib /var/log -path /var/log/journal -prune -o -name '*execd*' -print |

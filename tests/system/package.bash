@@ -17,7 +17,7 @@ apt_() { # apt_ remove|purge PACKAGE...
 apt_install() { # apt_install DIRECTORY [OPTION...]
 	local debs=("$1"/execd_*.deb "$1"/execctl_*.deb)
 	shift
-	apt-get -q -y --allow-downgrades "$@" install "${debs[@]}"
+	apt-get -q -y --allow-downgrades -o Dpkg::Options::=--force-confold "$@" install "${debs[@]}"
 }
 
 version_of() { # version_of DIRECTORY
