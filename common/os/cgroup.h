@@ -76,6 +76,15 @@ int cgroup_make(
 int cgroup_remove(const struct cgroup *parent, const char *name);
 void cgroup_close(struct cgroup *c);
 
+/* Removes a group and the empty groups in it. Returns as cgroup_remove().
+ * cgroup_remove_below() removes those in the group of that directory. */
+int cgroup_remove_tree(const struct cgroup *parent, const char *name);
+void cgroup_remove_below(int dir);
+
+/* Opens a group below that one in its hierarchy. Returns a descriptor, which is
+ * the caller's, or -errno. */
+int cgroup_open_in(int dir, const char *name);
+
 static inline bool
 cgroup_is_open(const struct cgroup *c)
 {

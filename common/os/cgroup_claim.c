@@ -6,7 +6,6 @@
  */
 #include "cgroup_claim.h"
 
-#include <dirent.h>
 #include <sys/file.h>
 
 #include "base.h"
@@ -21,64 +20,15 @@
  */
 #define NAME "execd"
 
-/* Groups below base: of all sessions, an identity, a session, its user's. */
-#define LEVELS (3 + CGROUP_LEVELS_MAX)
-
 #define CLAIMS_MAX 100 /* names that are tried for a group */
 
 /* The leaf that the program itself moves into. */
 #define LEAF "monitor"
 
-static int
-open_directory(int dir, const char *name)
-{
-	return openat(
-	    dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-/* Calls visit for each directory in a directory. */
-static void
-each_directory(
-    int dir, void (*visit)(int dir, const char *name, int arg), int arg)
-{
-	int fd = open_directory(dir, ".");
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	if (d == NULL) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((e = readdir(d)) != NULL)
-		if (e->d_type == DT_DIR && e->d_name[0] != '.')
-			visit(dir, e->d_name, arg);
-	closedir(d);
-}
-
-static void
-remove_group(int dir, const char *name, int levels)
-{
-	_cleanup_close_ int fd = levels > 0 ? open_directory(dir, name) : -1;
-
-	if (fd >= 0)
-		each_directory(fd, remove_group, levels - 1);
-	unlinkat(dir, name, AT_REMOVEDIR);
-}
-
-int
-cgroup_claim_remove(const struct cgroup *parent, const char *name)
-{
-	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-		if (parent->dirs[i] >= 0)
-			remove_group(parent->dirs[i], name, LEVELS);
-	/* Says what could not be removed. */
-	return cgroup_remove(parent, name);
-}
-
 /* Another execd may remove the directory between the open and the lock. If a
  * process of an execd that was killed is still in the group, the group is not
- * used again. */
+ * used again. Whoever claims a group needs the exclusive lock; the shared one
+ * keeps it, and is root's, too, when a child has claimed it for root. */
 static int
 lock_group(int parent, const char *name, int fd)
 {
@@ -86,12 +36,13 @@ lock_group(int parent, const char *name, int fd)
 
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return -EEXIST;
-	each_directory(fd, remove_group, LEVELS);
+	cgroup_remove_below(fd);
 	if (fstat(fd, &ours) < 0 ||
 	    fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
 	    ours.st_ino != there.st_ino)
 		return -ENOENT;
-	return ours.st_nlink > 2 ? -EEXIST : 0;
+	return ours.st_nlink > 2 || flock(fd, LOCK_SH | LOCK_NB) < 0 ? -EEXIST
+								     : 0;
 }
 
 /* Makes the group and opens it as base. It is this program's as long as base is
@@ -142,15 +93,15 @@ is_root_group(int dir)
 	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
 }
 
-/* Who is not below this process is another's; 0 is in another pid namespace. */
+/* Who is not below `program` is another's; 0 is in another pid namespace. */
 static bool
-is_ours(pid_t member)
+is_ours(pid_t program, pid_t member)
 {
 	pid_t pid = member;
 
-	while (pid > 1 && pid != getpid())
+	while (pid > 1 && pid != program)
 		pid = children_parent_of(pid);
-	return pid == getpid() ||
+	return pid == program ||
 	       (pid < 0 && kill(member, 0) < 0 && errno == ESRCH);
 }
 
@@ -158,7 +109,7 @@ is_ours(pid_t member)
  * meanwhile need not move. Returns 0, or -errno with the pid of whom it is
  * about: -EBUSY for another's process. */
 static int
-each_member(int from, int to, pid_t *about)
+each_member(pid_t program, int from, int to, pid_t *about)
 {
 	int fd = openat(from, "cgroup.procs", O_RDONLY | O_CLOEXEC), err = 0;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
@@ -168,7 +119,7 @@ each_member(int from, int to, pid_t *about)
 		return -errno;
 	while (err == 0 && fscanf(f, "%d", about) == 1) {
 		snprintf(text, sizeof(text), "%d", (int)*about);
-		if (!is_ours(*about))
+		if (!is_ours(program, *about))
 			err = -EBUSY;
 		else if (to >= 0)
 			err = write_whole(to, "cgroup.procs", text);
@@ -183,7 +134,7 @@ each_member(int from, int to, pid_t *about)
 #define ROUNDS_MAX 100
 
 static int
-move_members(int from, int to)
+move_members(pid_t program, int from, int to)
 {
 	char byte[2];
 	pid_t about;
@@ -193,7 +144,7 @@ move_members(int from, int to)
 		if (cgroup_read_file(
 			from, "cgroup.procs", byte, sizeof(byte)) == 0)
 			return 0;
-		err = each_member(from, to, &about);
+		err = each_member(program, from, to, &about);
 	}
 	return err < 0 ? err : -EBUSY;
 }
@@ -206,11 +157,11 @@ move_aside(struct cgroup_claim *c)
 
 	if (mkdirat(dir, LEAF, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	leaf = open_directory(dir, LEAF);
+	leaf = cgroup_open_in(dir, LEAF);
 	if (leaf < 0)
 		return -errno;
 	c->moved = true;
-	return move_members(c->own.dirs[CGROUP_UNIFIED], leaf);
+	return move_members(c->program, c->own.dirs[CGROUP_UNIFIED], leaf);
 }
 
 /* Only then the group is empty: as long as groups below have controllers, no
@@ -220,13 +171,14 @@ move_back(struct cgroup_claim *c)
 {
 	int err = cgroup_take_back(&c->base), back;
 	_cleanup_close_ int leaf =
-	    open_directory(c->base.dirs[CGROUP_UNIFIED], LEAF);
+	    cgroup_open_in(c->base.dirs[CGROUP_UNIFIED], LEAF);
 
 	back = cgroup_take_back(&c->own);
 	if (err == 0)
 		err = back;
 	if (c->moved && leaf >= 0)
-		back = move_members(leaf, c->own.dirs[CGROUP_UNIFIED]);
+		back =
+		    move_members(c->program, leaf, c->own.dirs[CGROUP_UNIFIED]);
 	c->moved = false;
 	return err < 0 ? err : back;
 }
@@ -298,7 +250,8 @@ check_members(struct cgroup_claim *c, char *why)
 	int own = c->own.dirs[CGROUP_UNIFIED];
 	pid_t other = 0;
 
-	if (own < 0 || is_root_group(own) || each_member(own, -1, &other) == 0)
+	if (own < 0 || is_root_group(own) ||
+	    each_member(c->program, own, -1, &other) == 0)
 		return 0;
 	snprintf(why, CGROUP_CLAIM_WHY_MAX,
 	    "the group is not execd's alone: process %d is in it%s", (int)other,
@@ -333,11 +286,13 @@ why_none(int err)
 }
 
 int
-cgroup_claim(struct cgroup_claim *c, char *why)
+cgroup_claim(struct cgroup_claim *c, pid_t program, char *why)
 {
 	int err, unified;
 
-	*c = (struct cgroup_claim){ .own = CGROUP_NONE, .base = CGROUP_NONE };
+	*c = (struct cgroup_claim){
+		.own = CGROUP_NONE, .base = CGROUP_NONE, .program = program
+	};
 	*why = '\0';
 	unified = cgroup_open_usable(&c->own);
 	if (unified < 0)
@@ -376,7 +331,7 @@ cgroup_claim_end(struct cgroup_claim *c)
 		err = move_back(c);
 	c->controllers = 0;
 	/* The lock comes last, or else another execd would use the group. */
-	removed = cgroup_claim_remove(&c->own, c->name);
+	removed = cgroup_remove_tree(&c->own, c->name);
 	cgroup_close(&c->base);
 	cgroup_close(&c->own);
 	return removed < 0 ? removed : err;

@@ -11,27 +11,25 @@
 #define CGROUP_CLAIM_WHY_MAX 256
 
 struct cgroup_claim {
-	struct cgroup own;    /* where this program was started */
+	struct cgroup own;    /* where the program was started */
 	struct cgroup base;   /* its own below; not open: there are no groups */
 	char name[32];	      /* of base */
 	unsigned controllers; /* enum cgroup_controller: of groups below base */
-	bool moved;	      /* this program, into base (version 2) */
+	bool moved;	      /* the program, into base (version 2) */
+	pid_t program;	      /* with all below it the only one in own */
 };
 
 /*
- * Makes the group, or takes that of a program that was killed. In version 2 all
- * processes of this program move into it, and all controllers are handed down.
- * If that fails, all of it is taken back.
+ * Makes the group for a program, this one or its parent, or takes that of one
+ * that was killed. In version 2 all its processes move into it, and all
+ * controllers are handed down. If that fails, all of it is taken back.
  *
  * Returns 0 with the group, or -errno without one. why[CGROUP_CLAIM_WHY_MAX]
  * then says in words what is missing; it is also filled, and otherwise empty,
  * where a controller is missing.
  */
-int cgroup_claim(struct cgroup_claim *c, char *why);
+int cgroup_claim(struct cgroup_claim *c, pid_t program, char *why);
 
-/* Moves back to where this program was started, and removes the group, which is
- * empty but for this program. Returns 0 or -errno. */
+/* Moves back to where the program was started, and removes the group, which is
+ * empty but for the program. Returns 0 or -errno. */
 int cgroup_claim_end(struct cgroup_claim *c);
-
-/* Removes a group and the empty groups in it. Returns as cgroup_remove(). */
-int cgroup_claim_remove(const struct cgroup *parent, const char *name);

@@ -102,7 +102,7 @@ doctor_groups_begin(void)
 {
 	ask_service();
 	if (!service.asked)
-		cgroup_claim(&claim, why);
+		cgroup_claim(&claim, getpid(), why);
 }
 
 void

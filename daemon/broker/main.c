@@ -237,6 +237,8 @@ run_doctor(int argc, char **argv)
 		return EXIT_USAGE;
 	log_init("execd", LOG_LEVEL_INFO);
 	err = programs_open(&programs, missing);
+	if (err == 0) /* root's alone */
+		err = programs_open_one(INSTALLED_CHILD, missing);
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;

@@ -358,7 +358,10 @@ main(int argc, char **argv)
 		broker_child_become();
 		return 1;
 	}
-	if (!resumed && (err = programs_open(&root.programs, missing)) < 0) {
+	err = task_init(missing);
+	if (err == 0 && !resumed)
+		err = programs_open(&root.programs, missing);
+	if (err < 0) {
 		log_error(err, "%s", missing);
 		return 1;
 	}

@@ -13,6 +13,7 @@
 #include "list.h"
 #include "programs.h"
 #include "spawn_user.h"
+#include "task.h"
 
 /* What a broker may ask depends on this. */
 enum broker_stage {
@@ -219,6 +220,17 @@ pid_t spawn_program(
 /* Checks whether this host can give a session its namespaces. Returns 0, or
  * -errno with the step that failed. */
 int spawn_probe(const char **step);
+
+/* --- task.c ------------------------------------------------------------- */
+
+/* Opens execd-child. Returns 0, or -errno with the program in `missing`. */
+int task_init(char missing[PATH_MAX]);
+
+/* Starts execd-child for the task, with copies of these descriptors. Returns
+ * its pid and in *channel this end of its channel, which is the caller's, or
+ * -errno. */
+pid_t task_start(
+    const struct task *t, const int *fds, size_t nfds, int *channel);
 
 /* --- logs.c ------------------------------------------------------------- */
 

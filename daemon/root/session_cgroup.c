@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 #include "session_cgroup.h"
 
+#include <sys/file.h>
+
 #include "base.h"
-#include "cgroup_claim.h"
+#include "disk.h"
 #include "queue.h"
+#include "root.h"
 #include "saved.h"
 
-static struct cgroup_claim claim = { CGROUP_NONE, CGROUP_NONE };
+static struct cgroup_claim claim = { .own = CGROUP_NONE, .base = CGROUP_NONE };
 
 /* Below execd's own group: one for all sessions, one for those of each
  * identity, and one for each session. Root numbers them; the broker's text
@@ -38,11 +41,85 @@ make_parent(const struct cgroup *above, const char *name, struct cgroup *c)
 	return err;
 }
 
+/* --- execd's own group --------------------------------------------------- */
+
+/* Opens what the child has, and takes its lock. */
+static int
+open_claim(const struct task_claimed *found)
+{
+	struct cgroup own = CGROUP_NONE, base = CGROUP_NONE;
+	int err = found->err;
+
+	for (int i = 0; i < CGROUP_HIERARCHIES && err == 0; i++) {
+		if (found->own[i][0] == '\0')
+			continue;
+		own.dirs[i] = cgroup_open_in(AT_FDCWD, found->own[i]);
+		base.dirs[i] = cgroup_open_in(own.dirs[i], found->claim.name);
+		if (flock(base.dirs[i], LOCK_SH | LOCK_NB) < 0)
+			err = -errno;
+	}
+	if (err < 0) {
+		cgroup_close(&own);
+		cgroup_close(&base);
+	}
+	claim = found->claim;
+	claim.own = own;
+	claim.base = base;
+	return err;
+}
+
+/* A child looks for the group and makes it, because that is a long story with
+ * many ends (cgroup_claim.h). */
+static int
+claim_group(char *why)
+{
+	static struct task_claimed found;
+	struct task t = { .kind = TASK_CLAIM };
+	struct pollfd heard = { .events = POLLIN };
+	pid_t pid = task_start(&t, NULL, 0, &heard.fd);
+	int err = pid;
+
+	*why = '\0';
+	if (pid < 0)
+		return err;
+	poll(&heard, 1, -1);
+	err = disk_receive(heard.fd, &found, sizeof(found)) == sizeof(found)
+		  ? open_claim(&found)
+		  : -EIO;
+	memcpy(why, found.why, CGROUP_CLAIM_WHY_MAX);
+	if (err == 0)
+		send(heard.fd, "", 1, MSG_NOSIGNAL);
+	close(heard.fd);
+	waitpid(pid, NULL, 0);
+	return err;
+}
+
+static int
+release_group(void)
+{
+	struct task t = { .kind = TASK_RELEASE, .claim = claim };
+	int fds[2 * CGROUP_HIERARCHIES], channel, status = 0;
+	size_t n = cgroup_put(&claim.own, &t.hierarchies, fds);
+	pid_t pid;
+
+	if (n == 0)
+		return 0;
+	n += cgroup_put(&claim.base, &t.hierarchies, fds + n);
+	pid = task_start(&t, fds, n, &channel);
+	if (pid < 0)
+		return pid;
+	waitpid(pid, &status, 0);
+	close(channel);
+	cgroup_close(&claim.own);
+	cgroup_close(&claim.base);
+	return -WEXITSTATUS(status);
+}
+
 void
 session_cgroup_init(void)
 {
 	char why[CGROUP_CLAIM_WHY_MAX];
-	int err = cgroup_claim(&claim, why);
+	int err = claim_group(why);
 
 	if (err == 0)
 		err = make_parent(&claim.base, ALL_NAME, &all);
@@ -122,10 +199,10 @@ session_cgroup_clear(void)
 
 	/* Only then the groups above give their controllers back. */
 	if (cgroup_is_open(&all))
-		cgroup_claim_remove(&claim.base, ALL_NAME);
+		cgroup_remove_tree(&claim.base, ALL_NAME);
 	cgroup_close(&all);
-	err = cgroup_claim_end(&claim);
-
+	err = release_group();
+	claim.controllers = 0;
 	if (err < 0)
 		log_warn(err, "control groups: removing %s", claim.name);
 }
@@ -356,7 +433,7 @@ session_cgroup_close(const char *identity, uint64_t number)
 		err = write_whole(c.dirs[CGROUP_UNIFIED], path, "1");
 	if (err < 0)
 		log_error(err, "control group %s: killing it", name);
-	err = cgroup_claim_remove(&c, name);
+	err = cgroup_remove_tree(&c, name);
 	if (err < 0)
 		log_warn(err, "control group %s: removing it", name);
 	cgroup_close(&c);

@@ -16,6 +16,7 @@ static const struct {
 	[INSTALLED_FILES] = { "/runner/", "execd-files" },
 	[INSTALLED_NETPROXY] = { "/runner/netproxy/", "execd-netproxy" },
 	[INSTALLED_SANDBOX] = { "/runner/", "execd-sandbox" },
+	[INSTALLED_CHILD] = { "/daemon/child/", "execd-child" },
 	[INSTALLED_EXECD] = { "/daemon/root/", "execd" },
 };
 

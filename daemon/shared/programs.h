@@ -18,6 +18,7 @@ enum installed_program {
 	INSTALLED_FILES,
 	INSTALLED_NETPROXY, /* the broker opens it */
 	INSTALLED_SANDBOX,  /* the runner opens it */
+	INSTALLED_CHILD,    /* root opens it, beside those of a broker */
 	INSTALLED_EXECD,
 	INSTALLED_PROGRAMS,
 };

@@ -2,7 +2,7 @@
 #include "command_cgroup.h"
 
 #include "base.h"
-#include "cgroup_claim.h"
+#include "cgroup.h"
 
 /* How many groups of `left` are checked when a group is wanted. */
 #define LOOK_AGAIN 4
@@ -204,7 +204,7 @@ discard(struct cgroup_pool *pool, struct group *g)
 	char name[GROUP_NAME_MAX];
 
 	group_name(g, name);
-	if (cgroup_claim_remove(&pool->session, name) < 0)
+	if (cgroup_remove_tree(&pool->session, name) < 0)
 		return false;
 	cgroup_close_joins(g->joins);
 	cgroup_close(&g->cgroup);

@@ -156,7 +156,8 @@ def test_an_installed_execd_finds_its_programs(directory, sbin):
     at = directory / "usr"
     for path, program in [(f"{sbin}/execd", EXECD), *((f"{libexec}/{p.name}", p) for p in (
             BUILD / "daemon/broker/execd-broker", BUILD / "daemon/frontend/execd-frontend", BUILD / "daemon/keys/execd-keys", RUNNER,
-            BUILD / "runner/execd-files", BUILD / "runner/http/execd-http", BUILD / "runner/netproxy/execd-netproxy"))]:
+            BUILD / "runner/execd-files", BUILD / "runner/http/execd-http", BUILD / "runner/netproxy/execd-netproxy",
+            BUILD / "daemon/child/execd-child"))]:
         (at / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(program, at / path)
         (at / path).chmod(0o711)

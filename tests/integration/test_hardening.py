@@ -11,6 +11,7 @@ from conftest import BUILD, SANITIZED
 # Program -> the libraries that it may load, beside libc. A new one is a decision.
 PROGRAMS = {
     "execd": set(),
+    "execd-child": set(),
     "execd-broker": {"libcrypto", "libevent_core", "libinih", "libseccomp", "libyajl"},
     "execd-frontend": {"libcrypto", "libevent_core", "libseccomp", "libssl", "libyajl"},
     "execd-keys": {"libcrypto", "libseccomp"},

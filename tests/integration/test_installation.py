@@ -51,7 +51,8 @@ def test_a_host_that_does_not_know_localhost(directory):
 
 PROGRAMS = {p.name: p for p in (BUILD / "daemon/broker/execd-broker", BUILD / "daemon/frontend/execd-frontend", RUNNER,
                                 BUILD / "daemon/keys/execd-keys", BUILD / "runner/http/execd-http",
-                                BUILD / "runner/execd-files", BUILD / "runner/netproxy/execd-netproxy")}
+                                BUILD / "runner/execd-files", BUILD / "runner/netproxy/execd-netproxy",
+                                BUILD / "daemon/child/execd-child")}
 
 
 @pytest.fixture

@@ -137,7 +137,7 @@ def test_an_impossible_message_of_the_front_end_kills_it(tmp_path_factory, user,
     import shutil
     import subprocess
     for name in ("daemon/root/execd", "daemon/broker/execd-broker", "runner/execd-runner", "runner/execd-files", "runner/http/execd-http",
-                 "runner/netproxy/execd-netproxy", "daemon/keys/execd-keys"):
+                 "runner/netproxy/execd-netproxy", "daemon/keys/execd-keys", "daemon/child/execd-child"):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / name, directory / name)
     fake = directory / "daemon/frontend/execd-frontend"

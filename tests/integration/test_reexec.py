@@ -13,7 +13,8 @@ from conftest import BUILD, ROOT, Configured, assert_nothing_left, child_rows, c
 from test_broker import ALL, COUNT, replaced, resume, text, whole
 
 PROGRAMS = ("daemon/root/execd", "daemon/broker/execd-broker", "daemon/frontend/execd-frontend", "runner/execd-runner",
-            "runner/execd-files", "runner/http/execd-http", "runner/netproxy/execd-netproxy", "daemon/keys/execd-keys")
+            "runner/execd-files", "runner/http/execd-http", "runner/netproxy/execd-netproxy", "daemon/keys/execd-keys",
+            "daemon/child/execd-child")
 GOES_ON = "re-exec: this version goes on"
 
 

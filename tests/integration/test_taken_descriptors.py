@@ -153,7 +153,7 @@ def test_a_program_that_others_may_read_is_a_warning(server, mode):
     server.wait_log(said)
     line, = [line for line in server.log.splitlines() if said in line]
     assert {os.path.basename(path) for path in line.partition(said)[2].split(", ")} >= {
-        "execd-frontend", "execd-runner", "execd-files", "execd-http", "execd-keys", "execd-broker", "execd-netproxy"}
+        "execd-frontend", "execd-runner", "execd-files", "execd-http", "execd-keys", "execd-broker", "execd-netproxy", "execd-child"}
 
 
 # --- what descriptor 2 of a child is worth to whoever has it all the same (fs.suid_dumpable = 1, a build tree) ---

@@ -228,7 +228,8 @@ def test_a_front_end_that_refuses_its_broker(server):
 # says here from which release on an upgrade ends no session. A list of fields that changes without SAVED_VERSION fails, too.
 RELEASE = "5d93c598645c98ae2b508669d8a6b4abbebedb4b"
 SOURCE = pathlib.Path(__file__).parents[2]
-NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-files", "execd-http", "execd-keys", "execd-netproxy")
+NAMES = ("execd", "execd-broker", "execd-frontend", "execd-runner", "execd-files", "execd-http", "execd-keys", "execd-netproxy",
+         "execd-child")
 
 
 def test_root_reads_the_state_of_the_release_before():

@@ -16,7 +16,8 @@ from conftest import BUILD, EXECD, ROOT, SANITIZED, Server, as_user, poll  # noq
 from test_limits import rss_kib  # noqa: E402,F401
 
 PROGRAMS = {"execd": "daemon/root/execd", "execd-broker": "daemon/broker/execd-broker", "execd-frontend": "daemon/frontend/execd-frontend",
-            "execd-keys": "daemon/keys/execd-keys", "execd-runner": "runner/execd-runner",
+            "execd-keys": "daemon/keys/execd-keys", "execd-child": "daemon/child/execd-child",
+            "execd-runner": "runner/execd-runner",
             "execd-files": "runner/execd-files", "execd-http": "runner/http/execd-http", "execd-netproxy": "runner/netproxy/execd-netproxy"}
 # What a library can be loaded into, where execd's own takes none.
 DYNAMIC = {"execd-runner": BUILD / "tests/torture/dynamic_runner", "execd-files": BUILD / "tests/torture/dynamic_files"}

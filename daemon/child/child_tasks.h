@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * The tasks of execd-child.
+ */
+#pragma once
+
+#include "task.h"
+
+/* --- groups.c ----------------------------------------------------------- */
+
+/* Claims a control group for the parent process, root's execd. */
+void groups_claim(void);
+
+/* Gives it back. The descriptors are then closed. Returns 0 or -errno. */
+int groups_release(struct task *t, const int *fds, size_t nfds);
