@@ -6,6 +6,11 @@
 
 #include "task.h"
 
+/* --- disk_task.c -------------------------------------------------------- */
+
+/* Works on a path for as long as it takes, and says what came of it. */
+void disk_task(const struct task *t, const int *fds, size_t nfds);
+
 /* --- groups.c ----------------------------------------------------------- */
 
 /* Claims a control group for the parent process, root's execd. */

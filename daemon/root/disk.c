@@ -4,35 +4,52 @@
  */
 #include "disk.h"
 
-#include <sys/mman.h>
-
 #include "base.h"
-#include "place.h"
-#include "seqpacket.h"
+#include "root.h"
 
-/* In memory that is shared with the children. */
 #define WORKS_MAX 32
 static struct work {
 	pid_t pid; /* 0: none */
-	bool done; /* the disk has answered; the child is about to end */
+	int owes;  /* a pipe that ends when the disk has answered */
 	char path[CONTROL_PATH_MAX];
-} * works;
+} works[WORKS_MAX];
 
-/* They send no SIGCHLD at their end, and no other child is one of __WCLONE. */
+static void
+reap(struct work *w)
+{
+	if (w->pid == 0 || waitpid(w->pid, NULL, WNOHANG) == 0)
+		return;
+	w->pid = 0;
+	close(w->owes);
+}
+
 bool
-disk_is_busy(void)
+disk_reap(void)
 {
 	bool busy = false;
 
-	for (size_t i = 0; works != NULL && i < WORKS_MAX; i++) {
-		struct work *w = &works[i];
-
-		if (w->pid > 0 &&
-		    waitpid(w->pid, NULL, __WCLONE | WNOHANG) == w->pid)
-			w->pid = 0;
-		busy |= w->pid > 0;
+	for (size_t i = 0; i < WORKS_MAX; i++) {
+		reap(&works[i]);
+		busy |= works[i].pid > 0;
 	}
 	return busy;
+}
+
+bool
+disk_has(pid_t pid)
+{
+	for (size_t i = 0; i < WORKS_MAX; i++)
+		if (works[i].pid == pid)
+			return true;
+	return false;
+}
+
+static bool
+has_answered(const struct work *w)
+{
+	struct pollfd end = { .fd = w->owes };
+
+	return poll(&end, 1, 0) > 0;
 }
 
 /* Returns a free place, or NULL if the path, or too many, are waited for. */
@@ -41,66 +58,42 @@ find_place(const char *path)
 {
 	struct work *free_one = NULL;
 
-	if (works == NULL) {
-		works = mmap(NULL, WORKS_MAX * sizeof(*works),
-		    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		if (works == MAP_FAILED)
-			log_fatal_errno(-errno, "memory for children");
-	}
-	disk_is_busy();
+	disk_reap();
 	for (size_t i = 0; i < WORKS_MAX; i++) {
 		struct work *w = &works[i];
 
 		if (w->pid == 0)
 			free_one = w;
-		else if (!w->done && path[0] != '\0' &&
-			 strcmp(w->path, path) == 0)
+		else if (path[0] != '\0' && strcmp(w->path, path) == 0 &&
+			 !has_answered(w))
 			return NULL;
 	}
 	return free_one;
 }
 
-static void __attribute__((noreturn))
-child(struct work *w, int channel, int own, disk_work *work, const void *arg)
-{
-	struct control_found found = { 0 };
-	int result;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(channel, 0) < 0)
-		_exit(1);
-	close_from(
-	    own < 0 || dup2(own, DISK_OWN) < 0 ? DISK_OWN : DISK_OWN + 1);
-	result = work(arg, &found);
-	if (result < 0 && result != PLACE_NONE)
-		found.error = (uint32_t)-result;
-	w->done = true;
-	seqpacket_send(0, &found, sizeof(found), &result, result >= 0);
-	_exit(0);
-}
-
 int
-disk_do(const char *path, disk_work *work, const void *arg, int own)
+disk_do(enum task_kind kind, const struct control_place *place, int own)
 {
-	struct work *w = find_place(path);
-	int pair[2], err = w == NULL ? -ETIMEDOUT : seqpacket_pair(pair);
+	const struct task t = { .kind = kind, .place = *place };
+	struct work *w = find_place(place->path);
+	int channel, owes[2], err = w == NULL ? -ETIMEDOUT : 0;
 	pid_t pid;
 
+	if (err == 0 && pipe2(owes, O_CLOEXEC) < 0)
+		err = -errno;
 	if (err < 0)
 		return err;
-	snprintf(w->path, sizeof(w->path), "%s", path);
-	w->done = false;
-	pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
-	err = -errno;
-	if (pid == 0)
-		child(w, pair[1], own, work, arg);
-	close(pair[1]);
+	pid =
+	    task_start(&t, (int[]){ owes[1], own }, own >= 0 ? 2 : 1, &channel);
+	close(owes[1]);
 	if (pid < 0) {
-		close(pair[0]);
-		return err;
+		close(owes[0]);
+		return pid;
 	}
 	w->pid = pid;
-	return pair[0];
+	w->owes = owes[0];
+	snprintf(w->path, sizeof(w->path), "%s", place->path);
+	return channel;
 }
 
 ssize_t
@@ -117,21 +110,11 @@ disk_receive(int fd, void *p, size_t cap)
 	return n < 0 ? -errno : n;
 }
 
-/* The last who has the channel closes it, and that is this child. */
-static int
-hold(const void *arg, struct control_found *found)
-{
-	struct pollfd gone = { .fd = 0 };
-
-	while (poll(&gone, 1, -1) < 0)
-		continue;
-	return PLACE_NONE;
-}
-
 void
 disk_close(int channel)
 {
-	int fd = disk_do("", hold, NULL, channel);
+	static const struct control_place none;
+	int fd = disk_do(TASK_HOLD, &none, channel);
 
 	if (fd < 0) {
 		log_error(fd, "a channel stays open: closing it could block");

@@ -2,27 +2,20 @@
 /*
  * Work that may never end: on a path that the configuration names, whose disk
  * may be a server's or FUSE and need not answer, and to close what the broker
- * may have sent. A child does it and tells the broker itself, so that root's
- * execd waits for nobody.
+ * may have sent. execd-child does it and tells the broker itself, so that
+ * root's execd waits for nobody.
  */
 #pragma once
 
-#include "control_spawn.h"
-
-/* Runs in the child, which has no descriptor of ours but those that it is
- * given. Returns a descriptor, PLACE_NONE, or -errno, for some errors with the
- * reason in found->why. */
-typedef int disk_work(const void *arg, struct control_found *found);
-
-/* Where the child has `own`, which may be -1. */
-#define DISK_OWN 1
+#include "task.h"
 
 /*
- * Returns the channel on which the child says what the work returned (struct
- * control_found), with the descriptor. It is the caller's. Returns -ETIMEDOUT
- * if the disk still owes an answer for that path, or -errno.
+ * Starts the task, with a copy of `own` unless that is -1. Returns the channel
+ * on which the child says what came of it (struct control_found, with a
+ * descriptor). It is the caller's. Returns -ETIMEDOUT if the disk still owes an
+ * answer for that path, or -errno.
  */
-int disk_do(const char *path, disk_work *work, const void *arg, int own);
+int disk_do(enum task_kind kind, const struct control_place *place, int own);
 
 /* Receives a message. One that brings descriptors stays unread, because to
  * close them may take as long as their sender likes (SO_LINGER, FUSE). Returns
@@ -34,4 +27,7 @@ ssize_t disk_receive(int fd, void *p, size_t cap);
 void disk_close(int channel);
 
 /* Reaps children that have ended. Returns whether some have not. */
-bool disk_is_busy(void);
+bool disk_reap(void);
+
+/* Tells whether the child with that pid is one of them. */
+bool disk_has(pid_t pid);

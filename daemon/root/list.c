@@ -8,9 +8,7 @@
 
 #include "base.h"
 #include "disk.h"
-#include "place.h"
 #include "saved.h"
-#include "trusted.h"
 
 static bool
 listens_there(const struct list *l, const char *path)
@@ -22,20 +20,6 @@ listens_there(const struct list *l, const char *path)
 	return false;
 }
 
-/* Only the socket that has made the file listens. */
-static int
-remove_socket(const void *path, struct control_found *found)
-{
-	int listens = 0;
-	socklen_t len = sizeof(listens);
-
-	if (getsockopt(DISK_OWN, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ==
-		0 &&
-	    listens)
-		unlink(path);
-	return PLACE_NONE;
-}
-
 static void
 hang_up(struct listed_place *p, const struct list *next)
 {
@@ -44,8 +28,7 @@ hang_up(struct listed_place *p, const struct list *next)
 	if (listening < 0)
 		return;
 	if (p->what.path[0] != '\0' && !listens_there(next, p->what.path))
-		fd = disk_do(
-		    p->what.path, remove_socket, p->what.path, listening);
+		fd = disk_do(TASK_UNBIND, &p->what, listening);
 	close(listening);
 	if (fd >= 0)
 		close(fd);
@@ -216,10 +199,10 @@ find_place(const struct list *l, uint32_t number, enum control_place_kind kind)
 
 /* A child works there. */
 static int
-ask(const char *path, disk_work *work, const void *arg, int own,
+ask(enum task_kind kind, const struct control_place *what, int own,
     struct control_found *found)
 {
-	int fd = disk_do(path, work, arg, own);
+	int fd = disk_do(kind, what, own);
 
 	found->later = fd >= 0;
 	found->error = fd < 0 ? (uint32_t)-fd : 0;
@@ -240,32 +223,16 @@ take_over(const struct list *old, const struct control_place *what)
 }
 
 static int
-go_on_listening(const void *arg, struct control_found *found)
+make_socket(const struct control_place *p)
 {
-	const struct control_place *what = arg;
-	int err = what->path[0] != '\0' ? place_permit(what) : 0;
+	sa_family_t family;
 
-	return err < 0 ? err : DISK_OWN;
-}
-
-static int
-listen_there(const void *what, struct control_found *found)
-{
-	int err = place_bind(DISK_OWN, what);
-
-	return err < 0 ? err : DISK_OWN;
-}
-
-static int
-open_place(const void *what, struct control_found *found)
-{
-	return place_open(what, false, found->why, sizeof(found->why));
-}
-
-static int
-check_place(const void *what, struct control_found *found)
-{
-	return place_open(what, true, found->why, sizeof(found->why));
+	memcpy(&family, p->address, sizeof(family));
+	if (p->path[0] != '\0')
+		family = AF_UNIX;
+	else if (family != AF_INET && family != AF_INET6)
+		return -1;
+	return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 static int
@@ -274,9 +241,9 @@ add_listener(
 {
 	int before = p->what.anew ? -1 : take_over(old, &p->what);
 
-	p->fd = before >= 0 ? before : place_socket(&p->what);
-	return ask(p->what.path, before >= 0 ? go_on_listening : listen_there,
-	    &p->what, p->fd, found);
+	p->fd = before >= 0 ? before : make_socket(&p->what);
+	return ask(
+	    before >= 0 ? TASK_PERMIT : TASK_BIND, &p->what, p->fd, found);
 }
 
 int
@@ -294,8 +261,7 @@ list_add_place(struct list *l, const struct control_place *what,
 	*p = (struct listed_place){ -1, *what };
 	return what->kind == PLACE_LISTENER && !check
 		   ? add_listener(p, old, found)
-		   : ask(what->path, check ? check_place : open_place, what, -1,
-			 found);
+		   : ask(check ? TASK_TRY_OPEN : TASK_OPEN, what, -1, found);
 }
 
 int
@@ -305,8 +271,7 @@ list_open(const struct list *l, uint32_t number, struct control_found *found)
 
 	if (p == NULL)
 		p = find_place(l, number, PLACE_AUDIT_SOCKET);
-	return p == NULL ? -EBADMSG
-			 : ask(p->what.path, open_place, &p->what, -1, found);
+	return p == NULL ? -EBADMSG : ask(TASK_OPEN, &p->what, -1, found);
 }
 
 /* The name becomes a name in a directory. */
@@ -320,36 +285,18 @@ is_file_name(const char *name)
 			    "WXYZ0123456789-.") == len;
 }
 
-struct record {
-	const char *directory, *name;
-};
-
-static int
-make_record(const void *arg, struct control_found *found)
-{
-	const struct record *r = arg;
-	_cleanup_close_ int dir =
-	    trusted_directory(r->directory, found->why, sizeof(found->why));
-	int fd;
-
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, r->name,
-	    O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    0600);
-	return fd < 0 ? -errno : fd;
-}
-
 int
 list_record(const struct list *l, uint32_t number, const char *name,
     struct control_found *found)
 {
 	const struct listed_place *p = find_place(l, number, PLACE_RECORDINGS);
+	struct control_place what;
 
 	if (p == NULL || !is_file_name(name))
 		return -EBADMSG;
-	return ask(p->what.path, make_record,
-	    &(struct record){ p->what.path, name }, -1, found);
+	what = p->what;
+	snprintf(what.name, sizeof(what.name), "%s", name);
+	return ask(TASK_RECORD, &what, -1, found);
 }
 
 int
@@ -375,30 +322,12 @@ list_find_file(const struct list *l, const char *path)
 	return NULL;
 }
 
-/* Copies from the disk. A copy that is not sealed is not whole. */
-static int
-copy_file(const void *path, struct control_found *found)
-{
-	struct stat st;
-	int fd = trusted_open(path, &st, found->why, sizeof(found->why));
-	int err = fd;
-
-	if (fd >= 0 &&
-	    fchmod(DISK_OWN,
-		(st.st_mode & 0777) | (st.st_uid ? 0 : COPY_OF_ROOTS)) < 0)
-		err = -errno;
-	else if (fd >= 0)
-		err = trusted_copy(fd, DISK_OWN, LIST_FILE_BYTES);
-	if (fd >= 0 && err < 0)
-		snprintf(found->why, sizeof(found->why), "%s", strerror(-err));
-	return err < 0 ? err : DISK_OWN;
-}
-
 int
 list_add_file(struct list *l, const char *path, const struct list *old,
     struct control_found *found)
 {
 	const struct listed_file *before = list_find_file(old, path);
+	struct control_place what = { .path = "" };
 	struct listed_file *f;
 
 	if (path[0] != '/' || l->nfiles == LIST_FILES_MAX)
@@ -414,6 +343,6 @@ list_add_file(struct list *l, const char *path, const struct list *old,
 		return -1;
 	}
 	l->nfiles++;
-	return before != NULL ? f->fd
-			      : ask(path, copy_file, path, f->fd, found);
+	memcpy(what.path, f->path, sizeof(what.path));
+	return before != NULL ? f->fd : ask(TASK_COPY, &what, f->fd, found);
 }

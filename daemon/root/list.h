@@ -14,8 +14,6 @@
 #define LIST_USERS_MAX	65536
 #define LIST_PLACES_MAX 4096
 #define LIST_FILES_MAX	1024
-/* one byte more than the broker accepts */
-#define LIST_FILE_BYTES ((8u << 20) + 1)
 
 struct listed_place {
 	int fd; /* of a listener, or -1 */

@@ -53,7 +53,8 @@ static bool
 is_ours(pid_t pid)
 {
 	return pid == root.serving.pid || pid == root.next.pid ||
-	       is_older(pid) || reexec_has(pid) || runners_have(pid);
+	       is_older(pid) || reexec_has(pid) || runners_have(pid) ||
+	       disk_has(pid);
 }
 
 /* Killing one orphan may bring its children. Each of them comes with a
@@ -99,6 +100,7 @@ static void
 reap(void)
 {
 	broker_reap();
+	disk_reap();
 	end_orphans();
 	runners_look();
 	runners_tell_exits();
@@ -197,7 +199,6 @@ serve(int signals)
 			hear(&root.next);
 		if (ready[2].revents != 0)
 			broker_accept();
-		disk_is_busy(); /* no signal comes of their end */
 	}
 }
 
@@ -220,7 +221,7 @@ end(void)
 	list_free(root.next.list, NULL);
 	runners_clear();
 	until = now_ms() + LAST_WORDS_MS;
-	while ((end_orphans() > 0 || disk_is_busy()) && now_ms() < until)
+	while ((end_orphans() > 0 || disk_reap()) && now_ms() < until)
 		nanosleep(&pause, NULL);
 	if (root.begun)
 		session_cgroup_clear();

@@ -83,21 +83,6 @@ bind_address(int fd, const struct sockaddr_in6 *a, bool ipv6_only)
 }
 
 int
-place_socket(const struct control_place *p)
-{
-	sa_family_t family;
-	int fd;
-
-	memcpy(&family, p->address, sizeof(family));
-	if (p->path[0] != '\0')
-		family = AF_UNIX;
-	else if (family != AF_INET && family != AF_INET6)
-		return -EINVAL;
-	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return fd < 0 ? -errno : fd;
-}
-
-int
 place_bind(int fd, const struct control_place *p)
 {
 	struct sockaddr_in6 a;
@@ -107,15 +92,6 @@ place_bind(int fd, const struct control_place *p)
 	err = p->path[0] != '\0' ? bind_path(fd, p)
 				 : bind_address(fd, &a, p->ipv6_only);
 	return err == 0 && listen(fd, LISTEN_BACKLOG) < 0 ? -errno : err;
-}
-
-static int
-open_listener(const struct control_place *p)
-{
-	_cleanup_close_ int fd = place_socket(p);
-	int err = fd < 0 ? fd : place_bind(fd, p);
-
-	return err < 0 ? err : steal_fd(&fd);
 }
 
 /* --- records ------------------------------------------------------------- */
@@ -176,7 +152,7 @@ place_open(const struct control_place *p, bool check, char *why, size_t len)
 		return -EINVAL;
 	switch (p->kind) {
 	case PLACE_LISTENER:
-		return check ? PLACE_NONE : open_listener(p);
+		return PLACE_NONE;
 	case PLACE_AUDIT_FILE:
 		return check ? check_file(p->path, why, len)
 			     : open_file(p->path, O_CREAT, why, len);

@@ -11,15 +11,13 @@
 /* The place exists and has no descriptor. */
 #define PLACE_NONE (-4096)
 
-/* Binds or opens the place. With `check` it only finds out whether this can be
- * done. Returns a descriptor, the caller's, PLACE_NONE, or -errno, for some
- * errors with the reason in why. */
+/* Opens the place, or of a listener nothing. With `check` it only finds out
+ * whether this can be done. Returns a descriptor, the caller's, PLACE_NONE, or
+ * -errno, for some errors with the reason in why. */
 int place_open(
     const struct control_place *p, bool check, char *why, size_t len);
 
-/* The same in two steps: makes a socket for a listener, the caller's, and binds
- * it. Both return -errno on failure. */
-int place_socket(const struct control_place *p);
+/* Binds the socket of a listener. Returns 0 or -errno. */
 int place_bind(int fd, const struct control_place *p);
 
 /* Sets who may connect to the listener's path. Returns 0 or -errno. */

@@ -8,16 +8,33 @@
 #pragma once
 
 #include "cgroup_claim.h"
+#include "control_spawn.h"
+
+/* One byte more than the broker accepts of a file. */
+#define TASK_FILE_BYTES ((8u << 20) + 1)
 
 enum task_kind {
 	TASK_CLAIM,   /* answered by task_claimed; then a byte is awaited */
 	TASK_RELEASE, /* + fds of claim.own and claim.base */
+
+	/* Work that may never end, and is answered to the broker: control_found
+	 * (+ fd). + fds: a pipe that is closed when the disk has answered, and
+	 * a descriptor to work with. */
+	TASK_HOLD,     /* have the descriptor last */
+	TASK_UNBIND,   /* remove the file of a listener that listens */
+	TASK_PERMIT,   /* say who may connect to a listener that goes on */
+	TASK_BIND,     /* bind the listener */
+	TASK_OPEN,     /* open the place */
+	TASK_TRY_OPEN, /* find out whether that can be done */
+	TASK_RECORD,   /* make place.name in the directory place.path */
+	TASK_COPY,     /* copy the file place.path, into memory */
 };
 
 struct task {
 	enum task_kind kind;
 	uint8_t hierarchies; /* of each group that is sent */
 	struct cgroup_claim claim;
+	struct control_place place;
 };
 
 /* The group of execd, which is the child's until root has its lock, too. */

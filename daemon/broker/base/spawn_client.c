@@ -452,8 +452,7 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 		return 0;
 	place->number = paths;
 	if (channel < 0) {
-		*fd = place_open(place, place->kind != PLACE_LISTENER,
-		    found->why, sizeof(found->why));
+		*fd = place_open(place, true, found->why, sizeof(found->why));
 		return *fd >= 0 || *fd == PLACE_NONE ? 0 : *fd;
 	}
 	paths++;
