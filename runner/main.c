@@ -18,28 +18,19 @@
 #include "placeholder.h"
 #include "process_tree.h"
 #include "signals.h"
-#include "user_namespace.h"
 
 static const char usage_text[] =
     "usage: execd-runner                            (started by execd)\n"
     "       execd-runner --stdio\n"
     "       execd-runner --pipe-in PATH --pipe-out PATH\n";
 
-enum {
-	OPT_STDIO = 256,
-	OPT_PIPE_IN,
-	OPT_PIPE_OUT,
-	OPT_FORWARD,
-	OPT_USER_NAMESPACE,
-	OPT_VERSION
-};
+enum { OPT_STDIO = 256, OPT_PIPE_IN, OPT_PIPE_OUT, OPT_FORWARD, OPT_VERSION };
 
 static const struct option long_options[] = {
 	{ "stdio", no_argument, NULL, OPT_STDIO },
 	{ "pipe-in", required_argument, NULL, OPT_PIPE_IN },
 	{ "pipe-out", required_argument, NULL, OPT_PIPE_OUT },
 	{ "forward", no_argument, NULL, OPT_FORWARD },
-	{ "user-namespace", required_argument, NULL, OPT_USER_NAMESPACE },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -48,8 +39,6 @@ static const struct option long_options[] = {
 struct runner_options {
 	bool stdio;
 	bool forward; /* by a runner: copies for process/forward */
-	/* make a namespace for this "UID:GID" */
-	const char *user_namespace;
 	const char *pipe_in, *pipe_out;
 };
 
@@ -72,9 +61,6 @@ parse_options(struct runner_options *o, int argc, char **argv)
 			break;
 		case OPT_FORWARD:
 			o->forward = true;
-			break;
-		case OPT_USER_NAMESPACE:
-			o->user_namespace = optarg;
 			break;
 		case OPT_VERSION:
 			puts("execd-runner " EXECD_VERSION);
@@ -141,8 +127,6 @@ main(int argc, char **argv)
 	else
 		log_never_block();
 	signals_ignore_unused(!o.stdio && o.pipe_in == NULL);
-	if (o.user_namespace != NULL)
-		return user_namespace_run(o.user_namespace);
 	if (o.forward)
 		return forward_copy_run();
 	if (o.stdio)

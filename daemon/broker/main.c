@@ -32,6 +32,7 @@
 #include "signals.h"
 #include "spawn_client.h"
 #include "systemd.h"
+#include "task.h"
 
 #if EXECD_SANITIZED
 /* The leak checker attaches to its own process, which the filter forbids. */
@@ -238,7 +239,7 @@ run_doctor(int argc, char **argv)
 	log_init("execd", LOG_LEVEL_INFO);
 	err = programs_open(&programs, missing);
 	if (err == 0) /* root's alone */
-		err = programs_open_one(INSTALLED_CHILD, missing);
+		err = task_init(missing);
 	if (err < 0) {
 		fprintf(stderr, "execd: %s: %s\n", missing, strerror(-err));
 		return EXIT_FAILED;

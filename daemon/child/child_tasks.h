@@ -18,3 +18,9 @@ void groups_claim(void);
 
 /* Gives it back. The descriptors are then closed. Returns 0 or -errno. */
 int groups_release(struct task *t, const int *fds, size_t nfds);
+
+/* --- user_namespace.c --------------------------------------------------- */
+
+/* Makes a user namespace that belongs to the user, and answers with
+ * spawn_opened and its descriptor. Waits for nobody. */
+void user_namespace_make(uid_t uid, gid_t gid);

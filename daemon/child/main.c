@@ -17,6 +17,8 @@ main(int argc, char **argv)
 	size_t nfds = 0;
 
 	drop_visibility();
+	/* It would have the number of its descriptor as its name. */
+	prctl(PR_SET_NAME, "execd-child");
 	log_init("execd-child", LOG_LEVEL_INFO);
 	if (seqpacket_recv(CONTROL_FD, &t, sizeof(t), fds, &nfds) != sizeof(t))
 		log_fatal("only root's execd starts this program");
@@ -26,6 +28,9 @@ main(int argc, char **argv)
 		return 0;
 	case TASK_RELEASE:
 		return -groups_release(&t, fds, nfds);
+	case TASK_NAMESPACE:
+		user_namespace_make(t.uid, t.gid);
+		return 0;
 	default:
 		disk_task(&t, fds, nfds);
 		return 0;

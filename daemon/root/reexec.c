@@ -57,8 +57,9 @@ reexec_check(void)
 	struct programs p;
 	int err = read_state(CONTROL_FD);
 
-	if (err == 0 && ((err = task_init(missing)) < 0 ||
-			    (err = programs_open(&p, missing)) < 0))
+	if (err == 0)
+		err = task_init(missing);
+	if (err == 0 && (err = programs_open(&p, missing)) < 0)
 		log_error(err, "re-exec: %s", missing);
 	return err < 0 ? 1 : REEXEC_YES;
 }

@@ -221,17 +221,6 @@ pid_t spawn_program(
  * -errno with the step that failed. */
 int spawn_probe(const char **step);
 
-/* --- task.c ------------------------------------------------------------- */
-
-/* Opens execd-child. Returns 0, or -errno with the program in `missing`. */
-int task_init(char missing[PATH_MAX]);
-
-/* Starts execd-child for the task, with copies of these descriptors. Returns
- * its pid and in *channel this end of its channel, which is the caller's, or
- * -errno. */
-pid_t task_start(
-    const struct task *t, const int *fds, size_t nfds, int *channel);
-
 /* --- logs.c ------------------------------------------------------------- */
 
 /* Reads the log of a child, which has pair[1] as its descriptor 2, and closes

@@ -171,7 +171,7 @@ spawn_runner(const struct spawn_user *o, uint64_t group, const char *session_id,
 }
 
 /* A program itself becomes its user before it reads anything. Until then it
- * needs root, to leave the file system or to make a user namespace. */
+ * needs root, to leave the file system. */
 static const struct {
 	const char *name, *what, *user;
 	enum installed_program program;
@@ -179,8 +179,6 @@ static const struct {
 	[PROGRAM_OF_STRANGERS] = { "execd-frontend", NULL, "--user",
 	    INSTALLED_FRONTEND },
 	[PROGRAM_OF_KEYS] = { "execd-keys", NULL, "--user", INSTALLED_KEYS },
-	[PROGRAM_OF_NAMESPACE] = { "execd-runner", NULL, "--user-namespace",
-	    INSTALLED_RUNNER },
 	[PROGRAM_OF_ACCOUNT] = { "execd-broker", "--account", NULL,
 	    INSTALLED_BROKER },
 };
@@ -215,9 +213,15 @@ pid_t
 spawn_program(
     enum control_program_kind kind, const struct spawn_user *o, int *own)
 {
-	int log[2], pair[2], err = seqpacket_pair(pair);
+	const struct task t = { .kind = TASK_NAMESPACE,
+		.uid = o != NULL ? o->who.uid : 0,
+		.gid = o != NULL ? o->who.gid : 0 };
+	int log[2], pair[2], err;
 	pid_t pid;
 
+	if (kind == PROGRAM_OF_NAMESPACE)
+		return task_start(&t, NULL, 0, own);
+	err = seqpacket_pair(pair);
 	if (err < 0)
 		return err;
 	err = seqpacket_pair(log);

@@ -16,6 +16,8 @@
 enum task_kind {
 	TASK_CLAIM,   /* answered by task_claimed; then a byte is awaited */
 	TASK_RELEASE, /* + fds of claim.own and claim.base */
+	/* make a user namespace of uid and gid: spawn_opened (+ fd) */
+	TASK_NAMESPACE,
 
 	/* Work that may never end, and is answered to the broker: control_found
 	 * (+ fd). + fds: a pipe that is closed when the disk has answered, and
@@ -35,7 +37,18 @@ struct task {
 	uint8_t hierarchies; /* of each group that is sent */
 	struct cgroup_claim claim;
 	struct control_place place;
+	uid_t uid;
+	gid_t gid;
 };
+
+/* Opens the program. Returns 0, or -errno with its path in `missing`. */
+int task_init(char missing[PATH_MAX]);
+
+/* Starts the program for the task, with copies of these descriptors. Returns
+ * its pid and in *channel this end of its channel, which is the caller's, or
+ * -errno. */
+pid_t task_start(
+    const struct task *t, const int *fds, size_t nfds, int *channel);
 
 /* The group of execd, which is the child's until root has its lock, too. */
 struct task_claimed {

@@ -190,7 +190,7 @@ struct control_spawn_error {
 	char step[64];	/* that failed */
 };
 
-/* What execd-runner --user-namespace says, to whom its channel leads. */
+/* What a child that makes a user namespace says, to whom its channel leads. */
 struct spawn_opened {
 	struct spawn_head head; /* SPAWN_OPENED */
 	struct control_spawn_error result;

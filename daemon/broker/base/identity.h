@@ -99,7 +99,7 @@ struct identity {
 	/* the environment of the runner, which envPolicy inherits */
 	char **env;
 	uint32_t number; /* its number in root's list */
-	int userns;	 /* the user namespace (user_namespace.h); -1: none */
+	int userns;	 /* the user namespace (spawn_userns()); -1: none */
 	bool userns_tried;
 	uint8_t redirects;	/* enum control_can: what a runner of it said */
 	unsigned killed_spares; /* that are not reaped yet */

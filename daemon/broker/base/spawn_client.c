@@ -7,8 +7,6 @@
 
 #include "base.h"
 #include "broker_state.h"
-#include "child.h"
-#include "children.h"
 #include "control_spawn.h"
 #include "exit_code.h"
 #include "identity.h"
@@ -17,6 +15,7 @@
 #include "secret.h"
 #include "seqpacket.h"
 #include "spawn_user.h"
+#include "task.h"
 #include "trusted.h"
 
 /* Root's execd waits two seconds for a program, and never longer for
@@ -622,7 +621,7 @@ spawn_userns(const struct identity *id, const char **step)
 	int own, fd;
 	pid_t pid;
 
-	*step = "starting execd-runner --user-namespace";
+	*step = "starting execd-child";
 	pid = spawn_program(PROGRAM_OF_NAMESPACE, id, &own);
 	if (pid < 0)
 		return (int)pid;
@@ -710,20 +709,6 @@ spawn_stop(int exit_code)
 /* It takes two milliseconds. Only root can stop or kill the program. */
 #define CHILD_MS 2000
 
-static void __attribute__((noreturn))
-child(int program_fd, uid_t uid, gid_t gid, int made)
-{
-	char user[CHILD_USER_MAX];
-	char *argv[] = { (char *)(uintptr_t) "execd-runner",
-		(char *)(uintptr_t) "--user-namespace",
-		child_user(user, uid, gid), NULL };
-	char *none[] = { NULL };
-
-	children_reset_signals();
-	child_set_groups(NULL, 0);
-	child_exec(program_fd, made, argv, none);
-}
-
 /* Receives what the program sends: the descriptor, close-on-exec and the
  * caller's, or -errno with the step that failed in *step. Waits for two seconds
  * at most. */
@@ -747,24 +732,21 @@ userns_receive(int made, const char **step)
 }
 
 int
-userns_open(int program_fd, uid_t uid, gid_t gid, const char **step)
+userns_open(uid_t uid, gid_t gid, const char **step)
 {
-	int pair[2], fd, err = seqpacket_pair(pair);
-	pid_t pid;
+	const struct task t = {
+		.kind = TASK_NAMESPACE, .uid = uid, .gid = gid
+	};
+	int made, fd;
+	pid_t pid = task_start(&t, NULL, 0, &made);
 
-	*step = "starting execd-runner --user-namespace";
-	if (err < 0)
-		return err;
-	pid = fork();
-	if (pid == 0)
-		child(program_fd, uid, gid, pair[1]);
-	close(pair[1]);
-	fd = pid < 0 ? -errno : userns_receive(pair[0], step);
-	close(pair[0]);
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			continue;
-	}
+	*step = "starting execd-child";
+	if (pid < 0)
+		return pid;
+	fd = userns_receive(made, step);
+	close(made);
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
 	return fd;
 }

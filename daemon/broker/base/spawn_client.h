@@ -152,6 +152,6 @@ void spawn_stop(int exit_code);
  * ordinary users may not make user namespaces.
  */
 
-/* Starts the program without root's execd, and returns as above. program_fd is
- * execd-runner. Only for root: for the doctor. */
-int userns_open(int program_fd, uid_t uid, gid_t gid, const char **step);
+/* Starts the program without root's execd, after task_init(), and returns as
+ * above. Only for root: for the doctor. */
+int userns_open(uid_t uid, gid_t gid, const char **step);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Starts execd-child, which does one task.
- */
-#include "base.h"
-#include "root.h"
+#include "task.h"
 
+#include "base.h"
 #include "child.h"
 #include "children.h"
 #include "programs.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * execd-runner --user-namespace: root executes it to make a user namespace that
- * belongs to a user. It gets only the number of a user and of a group.
+ * Makes a user namespace that belongs to a user.
  *
  * A namespace belongs to the effective user of the process that makes it, and
  * its owner may signal every process inside. So only the effective user changes
@@ -10,7 +9,7 @@
  * namespace alive until there is a descriptor. It does nothing else, and is
  * waited for only after it was killed. The maps are written from outside.
  */
-#include "user_namespace.h"
+#include "child_tasks.h"
 
 #include <linux/capability.h>
 #include <sched.h>
@@ -135,20 +134,15 @@ make(uid_t uid, gid_t gid, const char **step)
 	return fd;
 }
 
-int
-user_namespace_run(const char *user)
+void
+user_namespace_make(uid_t uid, gid_t gid)
 {
 	struct spawn_opened answer = { .head = {
 					   SPAWN_OPENED, SPAWN_VERSION } };
 	const char *step = "";
-	uid_t uid;
-	gid_t gid;
-	int fd;
+	int fd = make(uid, gid, &step);
 
-	drop_parse(user, &uid, &gid);
-	fd = make(uid, gid, &step);
 	answer.result.error = fd < 0 ? (uint32_t)-fd : 0;
 	snprintf(answer.result.step, sizeof(answer.result.step), "%s", step);
-	return seqpacket_send(
-		   CONTROL_FD, &answer, sizeof(answer), &fd, fd >= 0) < 0;
+	seqpacket_send(CONTROL_FD, &answer, sizeof(answer), &fd, fd >= 0);
 }
