@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* Compares the versions in the files of execd's programs (log_version). */
+/* Compares the versions in the files of execd's programs (log_version), and
+ * looks who may read them. */
 #include "doctor_programs.h"
 
 #include <sys/mman.h>
@@ -72,4 +73,24 @@ doctor_programs_print(void)
 		    path, strerror(-err));
 	else if (differ == 0)
 		printf("ok       " LINE ", " EXECD_VERSION "\n");
+}
+
+void
+doctor_programs_warn(void)
+{
+	char path[PATH_MAX], all[INSTALLED_PROGRAMS * PATH_MAX];
+	size_t n = 0;
+	struct stat st;
+
+	for (int i = 0; i < INSTALLED_PROGRAMS; i++) {
+		_cleanup_close_ int fd = programs_open_one(i, path);
+
+		if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
+			n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s",
+			    n > 0 ? ", " : "", path);
+	}
+	if (n > 0)
+		log_warn(0,
+		    "others may read programs whose mode should be 0711: %s",
+		    all);
 }

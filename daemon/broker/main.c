@@ -19,6 +19,7 @@
 #include "ctl_socket.h"
 #include "descriptors.h"
 #include "dispose.h"
+#include "doctor_programs.h"
 #include "drop.h"
 #include "exit_code.h"
 #include "frontend_child.h"
@@ -422,6 +423,8 @@ begin(struct broker *m)
 	if (spawn_has_served())
 		log_never_block();
 	m->root = spawn_is_root();
+	if (m->root && !spawn_has_served() && !m->options->check)
+		doctor_programs_warn();
 	if (spawn_is_reload() && !m->options->check) {
 		code = take_over(m, &seal);
 	} else {

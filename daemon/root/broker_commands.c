@@ -54,8 +54,6 @@ begin_serving(void)
 {
 	root.begun = true;
 	log_never_block();
-	if (root.is_root)
-		programs_warn_of_readers();
 	make_directory();
 	session_cgroup_init();
 }

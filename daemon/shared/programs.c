@@ -126,23 +126,3 @@ programs_close(struct programs *p)
 		if (p->fds[i] >= 0)
 			close(steal_fd(&p->fds[i]));
 }
-
-void
-programs_warn_of_readers(void)
-{
-	char path[PATH_MAX], all[INSTALLED_PROGRAMS * PATH_MAX];
-	size_t n = 0;
-	struct stat st;
-
-	for (int i = 0; i < INSTALLED_PROGRAMS; i++) {
-		_cleanup_close_ int fd = programs_open_one(i, path);
-
-		if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IROTH))
-			n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s",
-			    n > 0 ? ", " : "", path);
-	}
-	if (n > 0)
-		log_warn(0,
-		    "others may read programs whose mode should be 0711: %s",
-		    all);
-}

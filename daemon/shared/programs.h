@@ -53,7 +53,3 @@ int programs_open_one(enum installed_program program, char missing[PATH_MAX]);
 int programs_open(struct programs *p, char missing[PATH_MAX]);
 
 void programs_close(struct programs *p);
-
-/* Whoever may read a program may look into what runs it as his user (execve(2),
- * PR_SET_DUMPABLE). For root. */
-void programs_warn_of_readers(void);
