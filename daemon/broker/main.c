@@ -296,7 +296,9 @@ log_changes(const struct conf *past, const struct conf *now)
 	if (past == NULL)
 		log_info("reload: what changed is not known");
 	else if (conf_log_changes(past, now) == 0)
-		log_info("reload: nothing changed");
+		/* Nobody knows the names of files that are gone. */
+		log_info("reload: nothing changed%s",
+		    now->has_parts ? " in the files that there are" : "");
 }
 
 /* With --sessions, the sessions have a service of their own, which goes on. */

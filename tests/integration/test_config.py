@@ -43,6 +43,8 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[limits]\n[limits]\n", 2, "[limits] already exists"),
     ("\n" + GOOD + GOOD, 4, "[listener l] already exists"),
     ("[limits\n", 1, "without its `]`"),
+    ("[listener l]\naddress = unix:/tmp/x\nmode = 0660\ngroup = no-such-group\n", 4, "group: no-such-group: no such group"),
+    ("[identity a]\nuser = root\nmax-address-space = 1K\n", 3, "max-address-space: `1K` is not a number of bytes of at least 1M"),
     ("[limits] x\n", 1, "text after `]`"),
     ("  [limits]\n", 1, "a section begins at the start of its line"),
     ("[listener " + "x" * 60 + "]\n", 1, "more than 48 characters"),
@@ -78,7 +80,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[listener l]\naddress = unix:relative\n", 2, "is neither ws://IP:PORT"),
     ("[listener l]\naddress = unix:///run/x\n", 2, "is neither ws://IP:PORT"),
     ("[listener l]\naddress = unix:/" + "x" * 108 + "\n", 2, "is neither ws://IP:PORT"),
-    ("[listener l]\naddress = wss://127.0.0.1:0\n", 1, "wss:// needs a certificate"),
+    ("[listener l]\naddress = wss://127.0.0.1:0\n", 2, "wss:// needs a certificate"),
     (GOOD + "certificate = /x\n", 3, "certificate and certificate-key come together"),
     (GOOD + "certificate = /x\ncertificate-key = /y\n", 3, "a certificate is for wss://"),
     (GOOD + "certificate = x\n", 3, "`x` is not an absolute path"),
@@ -112,7 +114,7 @@ GOOD = "[listener l]\naddress = ws://127.0.0.1:0\n"
     ("[identity a]\nmax-cpu-time = 1500ms\n", 2, "only whole seconds"),
     ("[identity a]\npeer-user = no-such-user\n", 2, "no-such-user: no such user"),
     ("[signed-tokens]\nissuer = x\n", 1, "secret-file or jwks-file is missing"),
-    ("[signed-tokens]\nsecret-file = /none/such\n", 1, "/none/such: No such file"),
+    ("[signed-tokens]\nsecret-file = /none/such\n", 2, "secret-file: /none/such: No such file"),
     ("[limits]\n# " + "x" * 300 + "\n", 2, "a line has more than 198 characters"),
     ("[limits]\nmax-connections = 1\0 2\n", 2, "a NUL byte"),
     ("[limits]\nexempt = none\v\n", 2, "a control character"),
@@ -208,6 +210,83 @@ def test_every_error_of_several_sections_is_told(mode, user, directory):
         [("3", "[identity b]"), ("3", "[identity c]"), ("4", "[identity d]"), ("7", "[signed-tokens]")]], err
 
 
+def test_a_name_that_was_probably_meant(mode, user, directory):
+    path = directory / "execd.conf"
+    path.write_text(GOOD + f"identities = carl alcie\n[identity alice]\nuser = {user.pw_name}\ntoken-sha256 = {digest('x')}\n")
+    err = check(mode, user, path, "-t")[2]
+    assert f"{path}:3: [listener l] identities: there is no [identity carl]\n" in err, err
+    assert f"{path}:3: [listener l] identities: there is no [identity alcie]: did you mean alice\n" in err, err
+
+
+@pytest.fixture
+def parts(directory):
+    (directory / "conf.d").mkdir()
+    directory.chmod(0o755)
+    return directory / "conf.d"
+
+
+def identity(user, name):
+    return f"[identity {name}]\nuser = {user.pw_name}\ntoken-sha256 = {digest(name)}\n"
+
+
+def test_files_of_conf_d(mode, user, directory, parts):
+    """In the order of their bytes, after the file itself. What is no file of an operator's is not read."""
+    path = directory / "execd.conf"
+    path.write_text(GOOD)
+    for name in ("b", "B", "a10", "a9"):
+        (parts / f"{name}.conf").write_text(identity(user, name))
+    for name in (".c.conf", "c.conf~", "c.conf.dpkg-new", "c", "conf"):
+        (parts / name).write_text("garbage\n")
+    code, out, err = check(mode, user, path, "-T")
+    assert (code, err) == (0, "") and re.findall(r"(?m)^\[(\w+ \w+)\]", out) == [
+        "listener l", "identity B", "identity a10", "identity a9", "identity b"], (out, err)
+
+
+def test_errors_in_conf_d_name_the_file(mode, user, directory, parts):
+    path = directory / "execd.conf"
+    path.write_text(GOOD + "colour = red\n[limits]\n")
+    one, two = parts / "1.conf", parts / "2.conf"
+    one.write_text("# a file\n" + identity(user, "a") + "colour = blue\n")
+    two.write_text("[listener m]\naddress = ws://127.0.0.1:0\nidentities = none\n[limits]\n")
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and [lines_told(p, err).keys() for p in (path, one, two)] == [{3}, {5}, {4}], err
+    path.write_text(GOOD)
+    one.write_text(identity(user, "a"))
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and lines_told(two, err) == {3: "[listener m] identities: there is no [identity none]"}, err
+    two.write_text(identity(user, "b").splitlines()[0] + f"\nuser = {user.pw_name}\n")
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 0 and "has no credential" in lines_told(two, err)[1], err
+
+
+def test_files_of_conf_d_are_trusted_as_the_file_is(mode, user, directory, parts):
+    path, part = directory / "execd.conf", parts / "a.conf"
+    path.write_text(GOOD + identity(user, "a"))
+    part.write_text(identity(user, "b"))
+    assert check(mode, user, path, "-t") == (0, "", "")
+    part.chmod(0o666)
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and f"{part}: can be written by everybody" in err, err
+    part.unlink()
+    part.mkdir()
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and f"{part}: is not a plain file" in err, err
+    part.rmdir()
+    parts.rmdir()
+    parts.write_text("")
+    code, _, err = check(mode, user, path, "-t")
+    assert code == 3 and f"{parts}: the files in it are not read: Not a directory" in err, err
+
+
+def test_a_reload_reads_conf_d(configured, user, directory, parts):
+    s = configured(basic(user))
+    (parts / "more.conf").write_text(identity(user, "b"))
+    s.reload(s.path.read_text(), "reload: [identity b]: new")
+    (parts / "more.conf").write_text(identity(user, "b") + "max-sessions = 3\n")
+    s.reload(s.path.read_text(), "reload: [identity b] max-sessions: 3, was none")
+    s.reload(s.path.read_text(), "reload: nothing changed in the files that there are")
+
+
 def test_a_file_that_is_none_has_a_bounded_number_of_errors(mode, user, directory):
     path = directory / "execd.conf"
     path.write_text("x\n" * 1000)
@@ -226,6 +305,9 @@ def test_what_has_no_effect_is_told(mode, user, directory):
     assert code == 0 and told.keys() == {3, 7, 10}, err
     assert "has no credential" in told[3] and "no listener has a client-ca" in told[7] and "/none is missing" in told[10], err
     path.write_text(path.read_text().split("[listener m]")[0])
+    path.write_text(path.read_text() + f"[control]\nctl-socket = {directory}/none/ctl\n")
+    told = lines_told(path, check(mode, user, path, "-t")[2])
+    assert told[10].startswith("[control] ctl-socket: the directory ") and "/none is missing" in told[10], told
     assert "no listener is a unix socket" in lines_told(path, check(mode, user, path, "-t")[2])[8]
 
 
@@ -464,8 +546,8 @@ def test_the_units_are_sound(directory):
     r = subprocess.run(["systemd-analyze", "verify", "--man=no", *(directory / name for name in names)],
                        capture_output=True, text=True, timeout=60, env={**os.environ, "SYSTEMD_UNIT_PATH": f"{directory}:"})
     assert r.returncode == 0 and "execd" not in r.stderr, r.stderr
-    line = (BUILD / "contrib/systemd/execd-sysusers.conf").read_text().splitlines()[-1]
-    assert line.startswith("u _execd - ")
+    lines = (BUILD / "contrib/systemd/execd-sysusers.conf").read_text().splitlines()
+    assert [x.split(" -")[0] for x in lines if not x.startswith("#")] == ["u _execd-broker", "u _execd", "g execd"]
 
 
 # --- reload ---------------------------------------------------------------

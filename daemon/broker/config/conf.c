@@ -4,6 +4,7 @@
 #include "base.h"
 #include "broker_options.h"
 #include "exit_code.h"
+#include "nearest.h"
 #include "secret.h"
 #include "spawn_client.h"
 
@@ -84,6 +85,7 @@ conf_free(struct conf *c)
 	jwks_clear(&c->tokens.jwks);
 	free(c->identities);
 	free(c->places);
+	strings_clear(&c->parts);
 	free(c->path);
 	free(c);
 }
@@ -94,25 +96,27 @@ struct conf_place {
 	const struct conf_section *section;
 	const void *object;
 	const struct conf_key *key; /* NULL: the section's title */
+	const char *path;
 	unsigned line;
 };
 
 void
 conf_note(struct conf *c, const struct conf_section *s, const void *object,
-    const struct conf_key *key, unsigned line)
+    const struct conf_key *key, const char *path, unsigned line)
 {
 	c->places =
 	    xreallocarray(c->places, c->nplaces + 1, sizeof(*c->places));
-	c->places[c->nplaces++] = (struct conf_place){ s, object, key, line };
+	c->places[c->nplaces++] =
+	    (struct conf_place){ s, object, key, path, line };
 }
 
 /* A sentence about several sections begins with "[identity ci] user", or with
- * "[identity ci]": the line of that, or 0. */
-static unsigned
-find_line(const struct conf *c, const char *why)
+ * "[identity ci]": where that is, or NULL. */
+static const struct conf_place *
+find_key(const struct conf *c, const char *why)
 {
 	char name[CONF_WHY_MAX];
-	unsigned line = 0;
+	const struct conf_place *found = NULL;
 	size_t best = 0, n;
 
 	for (size_t i = 0; i < c->nplaces; i++) {
@@ -126,19 +130,19 @@ find_line(const struct conf *c, const char *why)
 		    (p->key != NULL && strchr(": ", why[n]) == NULL))
 			continue;
 		best = n;
-		line = p->line;
+		found = p;
 	}
-	return line;
+	return found;
 }
 
 /* Makes "execd.conf:7: " or what else the sentence begins with. */
 static const char *
 find_place(const struct conf *c, const char *why, char place[CONF_WHY_MAX])
 {
-	unsigned line = find_line(c, why);
+	const struct conf_place *p = find_key(c, why);
 
-	if (line > 0)
-		snprintf(place, CONF_WHY_MAX, "%.400s:%u", c->path, line);
+	if (p != NULL)
+		snprintf(place, CONF_WHY_MAX, "%.400s:%u", p->path, p->line);
 	else
 		snprintf(place, CONF_WHY_MAX, "%.400s",
 		    c->path ? c->path : "command line");
@@ -171,21 +175,33 @@ tell(const struct conf *c, int err, const char *why)
 	return 1;
 }
 
+/* Tells that the name of an identity is none. */
+static unsigned
+tell_unknown(const struct conf *c, const struct listener *l,
+    const char *keyword, const char *name)
+{
+	struct nearest meant = { .given = name };
+	char why[CONF_WHY_MAX];
+
+	for (size_t i = 0; i < c->nidentities; i++)
+		nearest_try(&meant, c->identities[i]->name);
+	return tell(c,
+	    conf_refuse(why,
+		"[listener %s] %s: there is no [identity %.100s]%s%s", l->name,
+		keyword, name, meant.name ? ": did you mean " : "",
+		meant.name ? meant.name : ""),
+	    why);
+}
+
 static unsigned
 check_names(const struct conf *c, const struct listener *l,
     const struct strings *names, const char *keyword)
 {
-	char why[CONF_WHY_MAX];
 	unsigned n = 0;
 
 	for (size_t i = 0; i < names->count; i++)
 		if (conf_find_identity(c, names->items[i]) == NULL)
-			n += tell(c,
-			    conf_refuse(why,
-				"[listener %s] %s: there is no [identity "
-				"%.100s]",
-				l->name, keyword, names->items[i]),
-			    why);
+			n += tell_unknown(c, l, keyword, names->items[i]);
 	return n;
 }
 
@@ -483,7 +499,7 @@ load(struct conf *c, const struct options *o)
 
 	if (path != NULL) {
 		c->path = xstrdup(path);
-		code = conf_read(c, path) < 0 ? EXIT_CONFIG : 0;
+		code = conf_read_all(c) < 0 ? EXIT_CONFIG : 0;
 	} else {
 		code = conf_from_flags(c, o);
 	}

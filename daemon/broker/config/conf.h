@@ -92,8 +92,11 @@ struct conf {
 	    nmembers; /* the last ones are members of groups, and unwritten */
 	struct named_token **named; /* owned, as each of them */
 	size_t nnamed;
-	struct conf_place *places; /* where in the file */
+	struct conf_place *places; /* where in the files */
 	size_t nplaces;
+	bool has_parts;		/* conf.d is there */
+	struct strings parts;	/* the files in it */
+	unsigned sections_seen; /* those that may occur only once */
 };
 
 struct conf_key {
@@ -182,9 +185,10 @@ const struct conf_key *conf_find_key(
 int conf_set_key(
     const struct conf_key *key, void *object, const char *value, char *why);
 
-/* Remembers the line of a key, or with NULL that of the section. */
+/* Remembers the line of a key, or with NULL that of the section. The path must
+ * live as long as the configuration. */
 void conf_note(struct conf *c, const struct conf_section *s, const void *object,
-    const struct conf_key *key, unsigned line);
+    const struct conf_key *key, const char *path, unsigned line);
 
 /* Warns with the line of the key or section that the sentence begins with:
  * "[identity ci] user". */
@@ -202,6 +206,9 @@ int conf_set(const struct conf_section *s, void *object, const char *keyword,
 
 /* Reads the values from the file. Returns 0, or -EINVAL after logging. */
 int conf_read(struct conf *c, const char *path);
+
+/* Likewise from c->path, and then from the files of conf.d beside it. */
+int conf_read_all(struct conf *c);
 
 /* Likewise of a file in which nothing may be but [token NAME]. */
 int conf_read_token(struct conf *c, const char *path, const char *name);
@@ -229,8 +236,8 @@ int conf_token_check(
 bool conf_read_time(const char *text, int64_t *at);
 void conf_write_time(char text[CONF_TIME_CHARS], int64_t at);
 
-/* The directory beside that file. The caller frees it. */
-char *conf_token_directory(const char *path);
+/* The directory of that name beside the file. The caller frees it. */
+char *conf_beside(const char *path, const char *name);
 
 /* Writes the effective values as a configuration file. */
 void conf_print(const struct conf *c, struct buf *b);

@@ -398,7 +398,7 @@ static const struct conf_key identity_keys[] = {
 	GROUP_LIMIT_KEYS(COMMAND_KEY)
 	KEY("max-open-files", conf_optional_count, limits.max_open_files),
 	KEY("max-cpu-time", conf_optional_duration, limits.max_cpu_ms),
-	KEY("max-address-space", conf_optional_bytes, limits.max_address_bytes),
+	KEY("max-address-space", memory_limit, limits.max_address_bytes),
 	KEY("max-file-size", conf_optional_bytes, limits.max_file_bytes),
 #include "sandbox_keys.def"
 };

@@ -272,14 +272,14 @@ read_jwks(struct token_rules *t, char *why)
 }
 
 static int
-read_file(struct token_rules *t, const char *path,
+read_file(struct token_rules *t, const char *key, const char *path,
     int (*read)(struct token_rules *t, char *why), char *why)
 {
 	char text[CONF_WHY_MAX];
 
 	if (path == NULL || read(t, text) == 0)
 		return 0;
-	return conf_refuse(why, "%.200s: %.300s", path, text);
+	return conf_refuse(why, "%s: %.200s: %.300s", key, path, text);
 }
 
 static int
@@ -293,9 +293,9 @@ check_tokens(struct conf *c, void *o, char *why)
 	 * other services. */
 	if (t->jwks_file != NULL && (t->issuer == NULL || t->audience == NULL))
 		return conf_refuse(why, "jwks-file needs issuer and audience");
-	if (read_file(t, t->secret_file, read_secret, why) < 0)
+	if (read_file(t, "secret-file", t->secret_file, read_secret, why) < 0)
 		return -EINVAL;
-	return read_file(t, t->jwks_file, read_jwks, why);
+	return read_file(t, "jwks-file", t->jwks_file, read_jwks, why);
 }
 
 const struct conf_section conf_tokens = {
@@ -419,7 +419,7 @@ check_tls(const struct listener *l)
 	bool may = l->scheme == ADDRESS_WSS || l->scheme == ADDRESS_SYSTEMD;
 
 	if (l->scheme == ADDRESS_WSS && l->certificate == NULL)
-		return "wss:// needs a certificate";
+		return "address: wss:// needs a certificate";
 	if ((l->certificate == NULL) != (l->certificate_key == NULL))
 		return "certificate and certificate-key come together";
 	if (l->certificate != NULL && !may)
@@ -514,6 +514,9 @@ check_listener(struct conf *c, void *o, char *why)
 	else if (l->scheme != ADDRESS_UNIX &&
 		 (l->mode != CONF_MODE_UNSET || l->group != NULL))
 		text = "mode and group are for unix:/PATH";
+	else if (l->group != NULL && getgrnam(l->group) == NULL)
+		return conf_refuse(
+		    why, "group: %.100s: no such group", l->group);
 	else if (l->operators.count > 0 && !l->keys.operate)
 		text = "operators needs operate = yes";
 	else if (l->keys.operate && l->operators.count == 0 &&
@@ -583,20 +586,17 @@ warn_of_identity(const struct conf *c, const struct identity *id)
 
 /* execd may be told to start before the directory is made. */
 static void
-warn_of_directory(const struct conf *c, const struct listener *l)
+warn_of_directory(const struct conf *c, const char *key, const char *socket)
 {
-	_cleanup_free_ char *path = NULL;
-	char *slash;
+	_cleanup_free_ char *path = xstrdup(socket);
+	char *slash = strrchr(path, '/');
 
-	if (l->scheme != ADDRESS_UNIX)
+	if (slash == NULL)
 		return;
-	path = xstrdup(l->address + strlen("unix:"));
-	slash = strrchr(path, '/');
 	slash[slash == path] = '\0';
 	if (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
-		conf_warn_at(c,
-		    "[listener %s] address: the directory %.200s is missing",
-		    l->name, path);
+		conf_warn_at(
+		    c, "%s: the directory %.200s is missing", key, path);
 }
 
 static void
@@ -615,14 +615,20 @@ warn_of_subjects(const struct conf *c)
 void
 conf_warn(const struct conf *c)
 {
+	char key[CONF_WHY_MAX];
+
 	warn_of_subjects(c);
+	if (c->control.socket != NULL)
+		warn_of_directory(c, "[control] ctl-socket", c->control.socket);
 	for (size_t i = 0; i < c->nidentities - c->nmembers && c->path != NULL;
 	     i++)
 		warn_of_identity(c, c->identities[i]);
 	for (size_t i = 0; i < c->nlisteners; i++) {
 		const struct listener *l = c->listeners[i];
 
-		warn_of_directory(c, l);
+		snprintf(key, sizeof(key), "[listener %s] address", l->name);
+		if (l->scheme == ADDRESS_UNIX)
+			warn_of_directory(c, key, l->address + strlen("unix:"));
 		if (l->kind == LISTENER_WS && !l->keys.agent && !l->loopback &&
 		    !listener_has_tls(l))
 			log_warn(0,

@@ -6,12 +6,15 @@
  * sections without keys, and text after a section's name. Every error is told,
  * but those of a section as a whole only if each of its lines is right.
  */
+#include <dirent.h>
 #include <ini.h>
+#include <sys/stat.h>
 
 #include "base.h"
 #include "conf.h"
 #include "nearest.h"
 #include "secret.h"
+#include "spawn_client.h"
 
 #define BLANKS		" \t"
 #define COMMENTS	";#"
@@ -35,8 +38,7 @@ struct reader {
 	const struct conf_key *key; /* the key of the line above */
 	bool key_refused;	    /* so its further lines are not read */
 	unsigned key_lines[CONF_KEYS_MAX]; /* of this section; 0: not set */
-	unsigned sections_seen; /* sections that may occur only once */
-	const char *token;	/* only the section of this one; NULL: any */
+	const char *token; /* only the section of this one; NULL: any */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -165,15 +167,15 @@ begin_section(struct reader *r, char *title)
 		    title);
 	else if (s->add == NULL && name != NULL)
 		fail(r, r->line, "[%s] has no name", title);
-	else if (s->add == NULL && (r->sections_seen & 1u << index))
+	else if (s->add == NULL && (r->conf->sections_seen & 1u << index))
 		fail(r, r->line, "[%s] already exists", title);
 	else if ((r->object = s->add ? s->add(r->conf, name, why)
 				     : (char *)r->conf + s->offset) == NULL)
 		fail(r, r->line, "%s", why);
-	r->sections_seen |= 1u << index;
+	r->conf->sections_seen |= 1u << index;
 	r->section = r->errors > r->section_errors ? NULL : s;
 	if (r->section != NULL && r->token == NULL)
-		conf_note(r->conf, s, r->object, NULL, r->line);
+		conf_note(r->conf, s, r->object, NULL, r->path, r->line);
 	memset(r->key_lines, 0, sizeof(r->key_lines));
 	r->key = NULL;
 }
@@ -413,7 +415,8 @@ take_value(
 	r->key_refused = r->errors > before;
 	/* A token that is left out is no object any more. */
 	if (!r->indented && !r->key_refused && r->token == NULL)
-		conf_note(r->conf, r->section, r->object, key, r->line);
+		conf_note(
+		    r->conf, r->section, r->object, key, r->path, r->line);
 	return 1;
 }
 
@@ -446,6 +449,56 @@ conf_read_token(struct conf *c, const char *path, const char *name)
 	end_section(&r);
 	fclose(r.file);
 	return r.errors > 0 ? -EINVAL : 0;
+}
+
+/* --- conf.d ------------------------------------------------------------- */
+
+/* Others are copies of editors, and what a package manager has put aside. */
+static int
+is_part(const struct dirent *entry)
+{
+	const char *end = strrchr(entry->d_name, '.');
+
+	return entry->d_name[0] != '.' && strcmp(end ? end : "", ".conf") == 0;
+}
+
+/* A directory that cannot be looked into may hold what restricts somebody. One
+ * that may not be there at all, because that cannot be seen, is told. */
+static int
+tell_unread(const char *directory, int err)
+{
+	struct stat st;
+
+	if (err == -ENOENT)
+		return 0;
+	log_error(err, "%s: the files in it are not read", directory);
+	return stat(directory, &st) < 0 && errno == EACCES ? 0 : -EINVAL;
+}
+
+int
+conf_read_all(struct conf *c)
+{
+	_cleanup_free_ char *directory = conf_beside(c->path, "conf.d");
+	int err = conf_read(c, c->path);
+	struct dirent **names;
+	int n = scandir(directory, &names, is_part, alphasort);
+
+	if (n < 0)
+		return tell_unread(directory, -errno) < 0 ? -EINVAL : err;
+	for (int i = 0; i < n; i++) {
+		_cleanup_free_ char *path =
+		    xasprintf("%s/%s", directory, names[i]->d_name);
+
+		strings_add(&c->parts, path);
+		free(names[i]);
+	}
+	free(names);
+	c->has_parts = true;
+	/* In the past, one that cannot be read was not there. */
+	for (size_t i = 0; i < c->parts.count; i++)
+		if (conf_read(c, c->parts.items[i]) < 0 && !spawn_is_past())
+			err = -EINVAL;
+	return err;
 }
 
 /* --- text --------------------------------------------------------------- */

@@ -209,7 +209,7 @@ read_one(struct conf *c, const char *directory, const char *name)
 void
 conf_tokens_read(struct conf *c, const char *path)
 {
-	_cleanup_free_ char *directory = conf_token_directory(path);
+	_cleanup_free_ char *directory = conf_beside(path, "tokens");
 	struct dirent **names;
 	int n = scandir(directory, &names, is_token_file, alphasort);
 
@@ -231,11 +231,11 @@ conf_tokens_read(struct conf *c, const char *path)
 }
 
 char *
-conf_token_directory(const char *path)
+conf_beside(const char *path, const char *name)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash == NULL
-		   ? xstrdup("tokens")
-		   : xasprintf("%.*s/tokens", (int)(slash - path), path);
+		   ? xstrdup(name)
+		   : xasprintf("%.*s/%s", (int)(slash - path), path, name);
 }

@@ -44,7 +44,7 @@ find_directory(const struct ctl_options *o, char **directory)
 		path = xasprintf("%.*s", (int)v->text.len, v->text.ptr);
 	ctl_answer_clear(&a);
 	if (path != NULL && path[0] == '/')
-		*directory = conf_token_directory(path);
+		*directory = conf_beside(path, "tokens");
 	else
 		fprintf(stderr,
 		    "execd ctl: tokens have a place beside the configuration "
