@@ -269,6 +269,7 @@ def more_rounds(short, long):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "one_side: as ONE_SIDE, for one test of a file")
     config.addinivalue_line("markers", "nightly: takes long and rarely fails; only scripts/torture runs it")
 
 
@@ -281,7 +282,8 @@ def is_nightly(item):
 
 def is_other_mode(item):
     return (ROOT and not WRAP and not TORTURE and hasattr(item, "callspec") and
-            item.callspec.params.get("mode") == "user" and is_one_side(item.path.stem))
+            item.callspec.params.get("mode") == "user" and
+            (is_one_side(item.path.stem) or item.get_closest_marker("one_side") is not None))
 
 
 def pytest_collection_modifyitems(config, items):

@@ -15,8 +15,9 @@ from conftest import BUILD, PATIENCE_S, SANITIZED, children_named, digest, is_al
 from execctl import Execctl
 from execd_client import Closed
 
-# It starts few programs, which is what takes long in an emulated machine.
-COUNT = "i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; [ $((i % 4)) -ne 0 ] || sleep 0.02; done; echo over"
+# It takes its time, until whole() wants all of it. It starts few programs, which is what takes long in an emulated machine.
+COUNT = ("go=; trap go=1 WINCH; i=0; while [ $i -lt 400 ]; do i=$((i + 1)); echo $i; "
+         "[ $((i % 4)) -ne 0 ] || [ $go ] || sleep 0.02; done; echo over")
 ALL = b"".join(b"%d\n" % i for i in range(1, 401)) + b"over\n"
 
 
@@ -64,6 +65,8 @@ def resume(s, c):
 def whole(c, process="p"):
     """Its output from the beginning, when it is over. To ask for all of it again and again would keep it from its end."""
     seen = [0]
+    # Nobody who is not there yet for it, or any more, is hurt by this signal.
+    c.request("process/signal", {"processId": process, "signal": "WINCH", "target": "process"})
 
     def is_over():
         r = c.call("process/read", {"processId": process, "afterSeq": seen[0], "waitMs": 1000})

@@ -245,6 +245,7 @@ def test_a_profile_that_always_exits(run, home):
     assert [run("true").code for _ in range(3)] == [7] * 3
 
 
+@pytest.mark.one_side
 def test_a_profile_that_hangs(client, home):
     """For as long as a capture may take; then it is killed with what it started."""
     home.profile(ONCE % f"echo $$ >~/pid; sleep 1000 & echo $! >~/child; wait")

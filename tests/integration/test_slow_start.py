@@ -2,6 +2,7 @@
 """A start whose directory or program lies on a file system that does not answer: it alone waits, and is refused after
 SLOW_START_SECONDS (runner/rpc/starting.c)."""
 import ctypes
+import inspect
 import os
 import pathlib
 import signal
@@ -46,10 +47,14 @@ class FileSystem:
         assert ctypes.CDLL(None).umount2(os.fsencode(self.path), 2) == 0        # MNT_DETACH
 
 
-@pytest.fixture
-def slow(directory):
+def need_file_systems():
     if not ROOT or not os.access("/dev/fuse", os.W_OK):
         pytest.skip("HUNG FILE SYSTEMS ARE NOT TESTED: this needs root and /dev/fuse")
+
+
+@pytest.fixture
+def slow(directory):
+    need_file_systems()
     f = FileSystem(directory / "slow")
     yield f
     f.stop()
@@ -85,6 +90,16 @@ def assert_others_are_served(c, directory):
     assert time.monotonic() - began < DEADLINE - 3
 
 
+# Those that wait for the deadline. They do it at the same time, each with a server and a file system of its own: test_deadlines.
+WAITING = []
+
+
+def waits(test):
+    """`yield` is where it waits."""
+    WAITING.append(test)
+    return test
+
+
 def test_a_file_system_that_answers(client, slow):
     assert client.run("a", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
     assert client.run("b", [str(slow.path / "prog")]).stdout == "slow\n"
@@ -92,7 +107,8 @@ def test_a_file_system_that_answers(client, slow):
     assert error[1] == "No such file or directory (os error 2)", error
 
 
-def test_only_the_start_there_waits(client, slow, directory):
+@waits
+def only_the_start_there_waits(client, slow, directory):
     (directory / "link").symlink_to(slow.path / "d")
     (directory / "script").write_text(f"#!{slow.path}/prog\n")
     (directory / "script").chmod(0o755)
@@ -107,6 +123,7 @@ def test_only_the_start_there_waits(client, slow, directory):
     }
     script = post_start(client, "script", [str(directory / "script")])
     assert_others_are_served(client, directory)
+    yield
     wanted = dict(starts)
     wanted.pop(f"{slow.path}/./prog")
     for path, start in wanted.items():
@@ -173,25 +190,29 @@ def test_the_session_ends_when_the_kernel_lets_go_of_its_processes(client, slow,
     poll(lambda: not is_alive(runner), what="end of the runner")
 
 
-def test_the_connection_ends_while_a_start_waits(client, slow):
+@waits
+def the_connection_ends_while_a_start_waits(client, slow):
     slow.goes()
     post_start(client, "x", ["/bin/touch", "made"], slow.path / "d")
     runner = client.server.runner(client)
     poll(lambda: children_named(runner, STARTING), what="a child that waits")
     id = client.session_id
     client.drop()
+    yield
     poll(lambda: not children_named(runner, STARTING), what="end of it")
     again = client.server.ready(resumeSessionId=id)
     assert again.call("process/list", {})["processes"] == []
 
 
-def test_many_of_them(client, slow):
+@waits
+def many_of_them(client, slow):
     client.run("first", ["/bin/true"])
     runner = client.server.runner(client)
     slow.takes_requests()
     starts = [post_start(client, f"p{i}", ["/bin/true"], slow.path / "d") for i in range(40)]
     assert client.run("y", ["/bin/echo", "meanwhile"]).stdout == "meanwhile\n"
     poll(lambda: len(children_named(runner, STARTING)) == 40, what="forty processes")
+    yield
     errors = [client.answer(s, timeout=DEADLINE + 20)["error"]["message"] for s in starts]
     assert all("its file system did not answer" in e for e in errors)
     slow.answers()
@@ -199,7 +220,8 @@ def test_many_of_them(client, slow):
     assert client.run("z", ["/bin/pwd"], cwd=(slow.path / "d").as_uri()).stdout == f"{slow.path}/d\n"
 
 
-def test_a_policy_that_names_a_path_there(client, slow, sandboxes, directory):
+@waits
+def a_policy_that_names_a_path_there(client, slow, directory):
     def entry(path, access):
         return {"path": {"type": "path", "path": path.as_uri()}, "access": access}
 
@@ -213,10 +235,12 @@ def test_a_policy_that_names_a_path_there(client, slow, sandboxes, directory):
     began = time.monotonic()
     start = post_start(client, "b", ["/bin/pwd"], directory, sandbox=policy)
     assert_others_are_served(client, directory)
+    yield
     assert_refused(client, start, slow.path / "d", began)
 
 
-def test_watches_there(client, slow, directory):
+@waits
+def watches_there(client, slow, directory):
     """Whoever adds a watch looks the path up; the session does not wait for it."""
     assert client.call("fs/watch", {"watchId": 1, "path": (slow.path / "d").as_uri()}) == {}
     assert client.call("fs/watchMissing", {"watchId": 2, "missing": [(slow.path / "none").as_uri()]})["watching"] in (True, False)
@@ -226,14 +250,15 @@ def test_watches_there(client, slow, directory):
     watch = client.post("fs/watch", {"watchId": 3, "path": (slow.path / "d").as_uri()})
     missing = client.post("fs/watchMissing", {"watchId": 4, "missing": [directory.as_uri(), (slow.path / "x").as_uri()]})
     assert_others_are_served(client, directory)
+    yield
     assert_refused(client, watch, slow.path / "d", began, kind=None)
     assert_refused(client, missing, slow.path / "x", began, kind=None)
     slow.returns()
     assert client.call("fs/watch", {"watchId": 3, "path": (slow.path / "d").as_uri()}) == {}
 
 
-@pytest.mark.parametrize("how", ["goes", "takes_requests"])
-def test_file_requests_there(client, slow, directory, how):
+@waits
+def file_requests_there(client, slow, directory, how="goes"):
     """The first is refused when its file system has not answered; those behind it are not lost, and others are served."""
     (directory / "f").write_text("content")
     f, d = (directory / "f").as_uri(), (slow.path / "d").as_uri()
@@ -243,6 +268,7 @@ def test_file_requests_there(client, slow, directory, how):
     first = client.post("fs/getMetadata", {"path": d})
     second = client.post("fs/readFile", {"path": f})
     assert client.run("other", ["/bin/echo", "served"]).stdout == "served\n"
+    yield
     error = client.answer(first, timeout=DEADLINE + 30)["error"]
     assert error == {"code": -32603, "message": f"the file system did not answer within {DEADLINE} s (os error 110)"}
     assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 15
@@ -251,6 +277,11 @@ def test_file_requests_there(client, slow, directory, how):
     assert client.call("fs/readFile", {"path": f})["dataBase64"] == "Y29udGVudA=="
     if how == "takes_requests":
         slow.answers()
+
+
+@waits
+def file_requests_that_were_taken(client, slow, directory):
+    return file_requests_there(client, slow, directory, "takes_requests")
 
 
 @pytest.mark.nightly
@@ -271,7 +302,8 @@ def test_a_start_behind_a_change_there(client, slow, directory):
     assert client.run("y", ["/bin/echo", "again"]).stdout == "again\n"
 
 
-def test_a_policy_there(client, slow, directory, sandboxes):
+@waits
+def a_policy_there(client, slow, directory):
     """A file request whose policy has a path there waits alone, with its content."""
     entries = [{"path": {"type": "special", "value": {"kind": "root"}}, "access": "read"},
                {"path": {"type": "path", "path": directory.as_uri()}, "access": "write"},
@@ -288,6 +320,7 @@ def test_a_policy_there(client, slow, directory, sandboxes):
     assert "result" in client.request("process/list", {})
     assert "result" in client.request("fs/getMetadata", {"path": directory.as_uri()})
     assert time.monotonic() - began < DEADLINE - 3
+    yield
     assert_refused(client, write, slow.path / "d", began, kind=None)
     assert "result" in client.answer(behind)
     write = client.post("fs/writeFile", big)
@@ -318,7 +351,8 @@ def test_an_open_file_waits_for_its_opening(client, slow, directory, sandboxes):
     assert (directory / "f").read_text() == "aaabbb"
 
 
-def test_what_the_operator_hides_there(slow, configured, user, directory, sandboxes):
+@waits
+def what_the_operator_hides_there(slow, configured, user, directory):
     """The operator's paths are part of every sandbox: a start is refused, and the session goes on."""
     s = configured(f"[listener main]\naddress = ws://127.0.0.1:0\nallow-unauthenticated = any\n"
                    f"[identity any]\nuser = {user.pw_name}\n[sandbox]\nmax-profile = workspace-write\nhide = {slow.path}/d\n")
@@ -332,5 +366,30 @@ def test_what_the_operator_hides_there(slow, configured, user, directory, sandbo
     start = post_start(c, "b", ["/bin/true"], sandbox=sandbox)
     read = c.post("fs/getMetadata", {"path": directory.as_uri(), "sandbox": sandbox})
     assert "result" in c.request("process/list", {}) and time.monotonic() - began < DEADLINE - 3
+    yield
     assert_refused(c, start, slow.path / "d", began)
     assert_refused(c, read, slow.path / "d", began, kind=None)
+
+
+def test_deadlines(spawn, configured, user, sandboxes, directory):
+    need_file_systems()
+    file_systems, running = [], []
+    try:
+        for test in WAITING:
+            own = directory / test.__name__
+            own.mkdir()
+            own.chmod(0o777)
+            file_systems.append(FileSystem(own / "slow"))
+            given = {"configured": configured, "user": user, "directory": own, "slow": file_systems[-1]}
+            names = inspect.signature(test).parameters
+            if "client" in names:
+                server = spawn()
+                given["client"] = server.ready()
+                given["client"].server = server
+            running.append(test(**{name: given[name] for name in names if name in given}))
+            next(running[-1])
+        for test in running:
+            assert next(test, "its end") == "its end"
+    finally:
+        for f in file_systems:
+            f.stop()
