@@ -4,8 +4,6 @@
  */
 #include "echo.h"
 
-#include "base.h"
-
 #define ECHO_BYTES 32
 #define START_ID   (1 << 30) /* of the start; writes count from 1 */
 

@@ -4,8 +4,6 @@
  */
 #include "figures.h"
 
-#include "base.h"
-
 static bool shown; /* something: a comma is due */
 
 void

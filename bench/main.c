@@ -4,7 +4,6 @@
  * and others. It is started by bench/ and trusts the server.
  */
 #include "base.h"
-#include "load.h"
 
 #include <getopt.h>
 #include <sys/epoll.h>

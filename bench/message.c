@@ -4,8 +4,6 @@
  */
 #include "message.h"
 
-#include "base.h"
-
 struct cursor {
 	const char *p, *end;
 };

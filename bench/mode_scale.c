@@ -5,7 +5,6 @@
  */
 #include "base.h"
 #include "echo.h"
-#include "figures.h"
 
 #define LABEL_MAX 64
 

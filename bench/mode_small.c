@@ -4,7 +4,6 @@
  */
 #include "base.h"
 #include "echo.h"
-#include "figures.h"
 
 void
 mode_echo(struct load *l)

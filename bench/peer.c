@@ -8,7 +8,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 
-#include "base.h"
 #include "websocket.h"
 
 #define READ_BYTES     (256u << 10)

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "json.h"
 #include "load.h"
 

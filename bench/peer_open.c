@@ -10,7 +10,6 @@
 #include "execctl.h"
 #include "peer.h"
 #include "upgrade.h"
-#include "websocket.h"
 
 #define BUFFER_MAX	(256u << 20)
 #define OPEN_TIMEOUT_MS 30000

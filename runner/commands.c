@@ -13,19 +13,14 @@
 #include "audit.h"
 #include "base.h"
 #include "cgroup.h"
-#include "control.h"
 #include "descriptors.h"
 #include "drop.h"
-#include "file_router.h"
 #include "heap.h"
 #include "helper.h"
 #include "loop.h"
 #include "methods.h"
 #include "process_tree.h"
-#include "queue.h"
-#include "redact.h"
 #include "seqpacket.h"
-#include "session.h"
 
 /*
  * A broker that does not read for this long is stuck, and a new one would be

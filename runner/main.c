@@ -4,13 +4,11 @@
  * its control channel on descriptor 3. Anybody may start it for one command in
  * the reference runner's dialect.
  */
-#include <event2/event.h>
 #include <getopt.h>
 
 #include "base.h"
 #include "commands.h"
 #include "config.h"
-#include "control.h"
 #include "dialect_frames.h"
 #include "forward_copy.h"
 #include "host_linux.h"

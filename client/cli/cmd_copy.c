@@ -7,7 +7,6 @@
 #include "base.h"
 #include "cmd.h"
 #include "copy.h"
-#include "execctl.h"
 #include "jsonrpc.h"
 
 const struct option_row copy_options[] = {

@@ -5,7 +5,6 @@
 
 #include "base.h"
 #include "cmd.h"
-#include "execctl.h"
 #include "transfer.h"
 #include "utf8.h"
 

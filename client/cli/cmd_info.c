@@ -4,7 +4,6 @@
  */
 #include "base.h"
 #include "cmd.h"
-#include "execctl.h"
 #include "url.h"
 
 const struct option_row environments_options[] = {

@@ -4,7 +4,6 @@
  * they are listed, with what the records tell of them.
  */
 #include "base.h"
-#include "capabilities.h"
 #include "cmd.h"
 #include "run.h"
 

@@ -7,7 +7,6 @@
 #include "base.h"
 #include "capabilities.h"
 #include "cmd.h"
-#include "execctl.h"
 #include "run.h"
 #include "terminal_modes.h"
 

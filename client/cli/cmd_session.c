@@ -5,7 +5,6 @@
  */
 
 #include "base.h"
-#include "capabilities.h"
 #include "cmd.h"
 #include "run.h"
 

@@ -3,8 +3,6 @@
 
 #include <sys/random.h>
 
-#include "base.h"
-
 /*
  * Requests and their answers. A repeatable request keeps its message until the
  * answer comes, so that it can be sent again on a new connection.

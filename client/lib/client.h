@@ -7,15 +7,11 @@
  */
 #pragma once
 
-#include "buf.h"
 #include "execd-client.h"
-#include "json.h"
 #include "jsonrpc.h"
 #include "queue.h"
 #include "stream.h"
 #include "upgrade.h"
-#include "url.h"
-#include "websocket.h"
 
 /* The largest message that a server may send, and that we may send
  * (doc/protocol.md section 1.3), in bytes. */

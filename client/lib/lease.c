@@ -8,7 +8,6 @@
 
 #include "base.h"
 #include "client.h"
-#include "json.h"
 
 /* The most bytes of the line that it prints. */
 #define LEASE_LINE_MAX 8192

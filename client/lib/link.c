@@ -11,7 +11,6 @@
  */
 #include "base.h"
 #include "client.h"
-#include "upgrade.h"
 
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   1000

@@ -7,11 +7,8 @@
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
-
-#include "base.h"
 
 #define CHILD_GRACE_MS 2000 /* from the end of its input to SIGKILL */
 

@@ -7,7 +7,6 @@
 
 #include <sys/random.h>
 
-#include "base.h"
 #include "base64.h"
 #include "http_text.h"
 

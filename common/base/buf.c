@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "buf.h"
 
-#include "base.h"
-
 #ifdef __linux__
 #include <sys/mman.h>
 #endif

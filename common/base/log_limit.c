@@ -3,7 +3,6 @@
 
 #include "base.h"
 #include "siphash.h"
-#include "table.h"
 
 static unsigned
 times(const struct log_limit *l)

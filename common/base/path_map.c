@@ -4,7 +4,6 @@
  */
 #include "path_map.h"
 
-#include "base.h"
 #include "windows_path.h"
 
 #define BLANKS	 " \t"

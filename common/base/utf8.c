@@ -9,7 +9,6 @@
  */
 #include "utf8.h"
 
-#include "base.h"
 #include "buf.h"
 
 enum utf8_state {

@@ -8,9 +8,6 @@
 
 #include <event2/event.h>
 #include <sys/eventfd.h>
-#include <sys/time.h>
-
-#include "base.h"
 
 #define POLL_STEP 64
 #define POLL_MS	  1000

@@ -5,7 +5,6 @@
  */
 #include "args.h"
 
-#include "base.h"
 #include "base64.h"
 
 static const struct json_value json_null_value = { .type = JSON_NULL };

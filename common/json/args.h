@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "json.h"
 #include "path_uri.h"
 
 #define ARGS_ERROR_MAX 1024

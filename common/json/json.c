@@ -7,10 +7,8 @@
  */
 #include "json.h"
 
-#include <yajl/yajl_common.h>
 #include <yajl/yajl_parse.h>
 
-#include "base.h"
 #include "json_memory.h"
 #include "json_scan.h"
 #include "siphash.h"

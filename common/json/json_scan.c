@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "json_scan.h"
 
-#include "base.h"
 #include "utf8.h"
 
 /* Cutting shorter strings gains nothing. */

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base.h"
 #include "path_map.h"
 #include "windows_path.h"
 

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "buf.h"
 #include "json.h"
 
 struct path_uri {

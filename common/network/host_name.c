@@ -6,8 +6,6 @@
 
 #include <arpa/inet.h>
 
-#include "base.h"
-
 #define LABEL_MAX 63 /* RFC 1035 section 2.3.4 */
 
 static bool

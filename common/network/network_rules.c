@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "network_rules.h"
 
-#include "base.h"
-#include "host_name.h"
-
 static bool
 starts_with(struct slice s, struct slice prefix)
 {

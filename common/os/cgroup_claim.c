@@ -8,7 +8,6 @@
 
 #include <sys/file.h>
 
-#include "base.h"
 #include "children.h"
 
 /* --- The group ------------------------------------------------------------ */

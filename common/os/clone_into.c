@@ -7,8 +7,6 @@
 
 #include <sched.h>
 
-#include "base.h"
-
 #ifndef SYS_clone3
 #define SYS_clone3 435
 #endif

@@ -10,8 +10,6 @@
 #include <linux/capability.h>
 #include <sys/resource.h>
 
-#include "base.h"
-
 static struct __user_cap_header_struct cap_header = {
 	.version = _LINUX_CAPABILITY_VERSION_3
 };

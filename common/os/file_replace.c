@@ -3,8 +3,6 @@
 
 #include <sys/xattr.h>
 
-#include "base.h"
-
 #define COPY_BYTES     (1u << 20)
 #define PERMISSIONS    0777
 #define TIME_SLACK_SEC 2 /* some file systems count in steps of that */

@@ -8,12 +8,8 @@
  */
 #include "filter.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <seccomp.h>
-#include <sys/time.h>
 
-#include "base.h"
 #include "config.h"
 #include "heap.h"
 

@@ -9,8 +9,6 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 
-#include "base.h"
-
 static long
 read_number(const char *path)
 {

@@ -2,13 +2,10 @@
 /* Which addresses lead to execd itself. */
 #include "own_ports.h"
 
-#include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
-
-#include "base.h"
 
 /* OWN_PORTS_MAX ports; 0: the place is free. NULL: nothing is guarded. */
 static const uint16_t *guarded;

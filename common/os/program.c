@@ -3,8 +3,6 @@
 
 #include <sys/resource.h>
 
-#include "base.h"
-
 /* Tells whether the file begins with "#!" and its first line ends with CR
  * LF. */
 static bool

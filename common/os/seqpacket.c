@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "seqpacket.h"
 
-#include "base.h"
-
 union fds_control {
 	char space[CMSG_SPACE(SEQPACKET_FDS_MAX * sizeof(int))];
 	struct cmsghdr align;

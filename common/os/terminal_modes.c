@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "terminal_modes.h"
 
-#include "base.h"
-
 #define END	     0
 #define NO_CHARACTER 255 /* the mode's character is disabled */
 

@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include "base.h"
-
 static int
 map_id(int proc, const char *name, unsigned id)
 {

@@ -11,9 +11,7 @@
 #include <pwd.h>
 #include <shadow.h>
 
-#include "control_spawn.h"
 #include "drop.h"
-#include "identity.h"
 #include "seqpacket.h"
 #include "signals.h"
 #include "spawn_client.h"

@@ -17,11 +17,8 @@
 #include <pwd.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 
-#include "cgroup.h"
-#include "control.h"
 #include "ctl_socket.h"
 #include "doctor_programs.h"
 #include "exit_code.h"
@@ -32,7 +29,6 @@
 #include "path_map.h"
 #include "program_paths.h"
 #include "programs.h"
-#include "sandbox_limits.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "userns.h"

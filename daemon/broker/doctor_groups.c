@@ -7,7 +7,6 @@
 
 #include <sys/mman.h>
 
-#include "base.h"
 #include "cgroup_claim.h"
 #include "config.h"
 #include "ctl_socket.h"

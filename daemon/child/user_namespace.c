@@ -14,8 +14,6 @@
 #include <linux/capability.h>
 #include <sched.h>
 
-#include "base.h"
-#include "control_spawn.h"
 #include "drop.h"
 #include "seqpacket.h"
 #include "userns.h"

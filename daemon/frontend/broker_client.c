@@ -8,12 +8,9 @@
 #include "base.h"
 #include "frontend_main.h"
 
-#include <event2/event.h>
-
 #include "admission.h"
 #include "broker_request.h"
 #include "connection.h"
-#include "frontend.h"
 #include "loop.h"
 #include "seqpacket.h"
 #include "tls_helper.h"

@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 
 #include "admission.h"
-#include "config.h"
 #include "drop.h"
 #include "filter_rows.h"
 #include "landlock.h"

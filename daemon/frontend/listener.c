@@ -5,19 +5,14 @@
 #include "base.h"
 #include "frontend_main.h"
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 
 #include "admission.h"
 #include "broker_request.h"
 #include "connection.h"
-#include "frontend.h"
 #include "log_limit.h"
 #include "loop.h"
 #include "rights.h"
-#include "source.h"
 
 /*
  * The agent of a proxy.

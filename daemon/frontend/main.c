@@ -5,7 +5,6 @@
  * first messages on this channel bring everything else that it needs.
  */
 #include <event2/event.h>
-#include <openssl/evp.h>
 
 #include "base.h"
 #include "broker_request.h"
@@ -13,7 +12,6 @@
 #include "config.h"
 #include "connection.h"
 #include "crypto_memory.h"
-#include "frontend.h"
 #include "frontend_main.h"
 #include "heap.h"
 #include "loop.h"

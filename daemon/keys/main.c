@@ -13,13 +13,10 @@
  * closed.
  */
 #include <openssl/pem.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base.h"
 #include "cert_verdict.h"
-#include "config.h"
-#include "control.h"
 #include "crypto_memory.h"
 #include "drop.h"
 #include "filter_rows.h"

@@ -7,7 +7,6 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/mman.h>
 
 #define CHAIN_LENGTH_MAX 8 /* certificates between the client and the CA */

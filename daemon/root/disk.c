@@ -4,7 +4,6 @@
  */
 #include "disk.h"
 
-#include "base.h"
 #include "root.h"
 
 #define WORKS_MAX 32

@@ -6,7 +6,6 @@
 
 #include <sys/mman.h>
 
-#include "base.h"
 #include "disk.h"
 #include "saved.h"
 

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "control_spawn.h"
 #include "spawn_user.h"
 
 /* The most of each. */

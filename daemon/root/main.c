@@ -11,10 +11,8 @@
 #include "descriptors.h"
 #include "disk.h"
 #include "drop.h"
-#include "programs.h"
 #include "root.h"
 #include "saved.h"
-#include "seqpacket.h"
 #include "session_cgroup.h"
 #include "signals.h"
 

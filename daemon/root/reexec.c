@@ -10,7 +10,6 @@
 #include "child.h"
 #include "children.h"
 #include "descriptors.h"
-#include "programs.h"
 #include "saved.h"
 
 /* The variable that tells the next version the descriptor of the state. */

@@ -9,10 +9,8 @@
 
 #include "base.h"
 #include "cgroup.h"
-#include "control_spawn.h"
 #include "list.h"
 #include "programs.h"
-#include "spawn_user.h"
 #include "task.h"
 
 /* What a broker may ask depends on this. */

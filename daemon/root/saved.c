@@ -8,7 +8,6 @@
 #include <endian.h>
 #include <sys/mman.h>
 
-#include "base.h"
 #include "log_output.h"
 #include "root.h"
 #include "session_cgroup.h"

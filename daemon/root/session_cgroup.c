@@ -3,7 +3,6 @@
 
 #include <sys/file.h>
 
-#include "base.h"
 #include "disk.h"
 #include "queue.h"
 #include "root.h"

@@ -6,7 +6,6 @@
 
 #include <grp.h>
 
-#include "base.h"
 #include "control_limits.h"
 #include "descriptors.h"
 

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "trusted.h"
 
 #define LISTEN_BACKLOG 4096

@@ -4,8 +4,6 @@
  */
 #include "spawn_user.h"
 
-#include "base.h"
-
 bool
 spawn_user_is_list(const uint32_t *list, size_t size)
 {

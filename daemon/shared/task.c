@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "task.h"
 
-#include "base.h"
 #include "child.h"
 #include "children.h"
 #include "programs.h"

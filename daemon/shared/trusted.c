@@ -3,8 +3,6 @@
 
 #include <sys/sendfile.h>
 
-#include "base.h"
-
 static int
 refuse(int err, const char *text, char *why, size_t len)
 {

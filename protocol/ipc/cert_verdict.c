@@ -8,8 +8,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "base.h"
-
 /* The fields are encoded as in a message, so that different verdicts never give
  * the same bytes. */
 static void

@@ -8,7 +8,6 @@
 
 #include <assert.h>
 
-#include "base.h"
 #include "control_layout.h"
 
 /* All tables of layouts. */

@@ -17,11 +17,8 @@
 #include "base.h"
 #include "buf.h"
 #include "control_frontend.h"
-#include "control_helper.h"
-#include "control_limits.h"
 #include "control_runner.h"
 #include "control_version.h"
-#include "sandbox_limits.h"
 
 enum control_type {
 	/* broker -> front-end: events */

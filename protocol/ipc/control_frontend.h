@@ -5,7 +5,6 @@
 #pragma once
 
 #include "control_helper.h"
-#include "control_limits.h"
 
 #define CONTROL_LISTENERS_MAX 16
 #define CONTROL_TRUSTED_MAX   64 /* certificates or lists in one file */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "netproxy_message.h"
 
-#include "base.h"
 #include "fields.h"
 
 static const struct field open_fields[] = {

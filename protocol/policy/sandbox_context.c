@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 
-#include "base.h"
 #include "path_map.h"
 #include "sandbox_legacy.h"
 #include "windows_path.h"

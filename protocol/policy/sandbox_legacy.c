@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandbox_legacy.h"
 
-#include "base.h"
-
 /* Names that are protected in every root, as in the policies of 0.169.0. */
 static const char *const protected_names[] = { ".git", ".agents", ".codex",
 	".aws" };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "frames.h"
 
-#include "base.h"
-
 /* Older parents omit members that are false or unset. */
 static bool
 opt_bool(struct args *a, const char *key)

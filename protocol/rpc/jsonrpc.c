@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "jsonrpc.h"
 
-#include "base.h"
-
 static int
 malformed(struct rpc_message *m, const char *detail)
 {

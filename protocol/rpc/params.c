@@ -4,8 +4,6 @@
  */
 #include "params.h"
 
-#include "base.h"
-
 int
 params_decode(params_fn *params, struct rpc_message *m, union method_params *p,
     char *error)

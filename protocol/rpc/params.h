@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "args.h"
 #include "jsonrpc.h"
 #include "network_params.h"
 #include "sandbox_context.h"

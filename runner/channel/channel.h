@@ -12,7 +12,6 @@
 #include <event2/event_struct.h>
 
 #include "base.h"
-#include "buf.h"
 #include "json.h"
 
 struct control_session_config;

@@ -8,7 +8,6 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "control.h"
 #include "frame.h"
 #include "loop.h"

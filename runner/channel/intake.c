@@ -5,10 +5,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base.h"
 #include "base64.h"
 #include "heap.h"
-#include "jsonrpc.h"
 #include "params.h"
 #include "rights.h"
 

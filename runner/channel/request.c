@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "request.h"
 
-#include <event2/event.h>
-
-#include "base.h"
 #include "control.h"
 #include "frame.h"
 #include "heap.h"

@@ -8,7 +8,6 @@
 
 #include "base.h"
 #include "environment.h"
-#include "frames.h"
 #include "host.h"
 
 static struct dialect {

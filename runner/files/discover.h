@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "json.h"
 #include "yaml_tree.h"
 
 /* The peer's limits. */

@@ -4,9 +4,6 @@
  */
 #include "files.h"
 
-#include "base.h"
-#include "request.h"
-
 int
 reply_file_error(struct request *r, int err)
 {

@@ -3,7 +3,6 @@
  * fs/getMetadata, fs/canonicalize, fs/createDirectory, fs/remove,
  * fs/readDirectory; fs/move, fs/chmod, fs/symlink, fs/setTimes.
  */
-#include <dirent.h>
 
 #include "base.h"
 #include "file_replace.h"

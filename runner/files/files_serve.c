@@ -7,10 +7,8 @@
 
 #include <assert.h>
 
-#include "base.h"
 #include "control_limits.h"
 #include "path_map.h"
-#include "request.h"
 
 static bool inside; /* a sandbox whose view enforces the policy */
 

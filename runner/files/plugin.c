@@ -4,8 +4,6 @@
 #include "base.h"
 #include "discover.h"
 
-#include <dirent.h>
-
 #include "files.h"
 #include "path_uri.h"
 

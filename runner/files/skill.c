@@ -6,9 +6,6 @@
  */
 #include "discover.h"
 
-#include "base.h"
-#include "yaml_tree.h"
-
 /* Returns the length of the white space that s begins with; 0: none. */
 static size_t
 span_space(const char *s, size_t len)

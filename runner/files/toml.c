@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "toml.h"
 
-#include "base.h"
 #include "utf8.h"
 
 /* --- the text ----------------------------------------------------------- */

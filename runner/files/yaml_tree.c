@@ -8,8 +8,6 @@
 
 #include <yaml.h>
 
-#include "base.h"
-
 struct reader {
 	struct yaml_doc *doc;
 	const char *text;

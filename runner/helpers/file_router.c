@@ -2,10 +2,8 @@
 #include "file_router.h"
 
 #include "audit.h"
-#include "base.h"
 #include "helper.h"
 #include "rpc_method.h"
-#include "session.h"
 
 struct held_request {
 	STAILQ_ENTRY(held_request) link; /* file_router.held */

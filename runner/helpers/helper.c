@@ -2,22 +2,12 @@
 #include "helper.h"
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
-#include "audit.h"
-#include "base.h"
-#include "control.h"
 #include "descriptors.h"
 #include "frame.h"
 #include "heap.h"
-#include "jsonrpc.h"
 #include "loop.h"
-#include "netproxy_message.h"
 #include "own_ports.h"
-#include "placeholder.h"
-#include "process_tree.h"
-#include "queue.h"
-#include "sandbox.h"
 
 #define QUEUE_MAX_BYTES (512u << 20) /* of requests, for one helper */
 

@@ -7,12 +7,10 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "helper.h"
 #include "jsonrpc.h"
 #include "loop.h"
 #include "netproxy_sockets.h"
-#include "process_tree.h"
 #include "sandbox.h"
 #include "seqpacket.h"
 

@@ -3,7 +3,6 @@
 
 #include <netinet/in.h>
 
-#include "base.h"
 #include "redirect.h"
 #include "sandbox.h"
 #include "session.h"

@@ -8,7 +8,6 @@
 
 #include <strings.h>
 
-#include "base.h"
 /* zlib does not write to its input. */
 #define ZLIB_CONST
 #include <zlib.h>

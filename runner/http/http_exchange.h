@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <curl/curl.h>
 #include <event2/event_struct.h>
 
 #include "http_reach.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /* execd-http: its main program and its one method. */
-#include <event2/event.h>
 
 #include "base.h"
-#include "control.h"
 #include "crypto_memory.h"
 #include "http_exchange.h"
 #include "loop.h"
 #include "own_ports.h"
-#include "request.h"
 #include "signals.h"
 
 static struct event_base *base;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "http_reach.h"
 
-#include "base.h"
 #include "frame.h"
 #include "http_exchange.h"
 #include "own_ports.h"
-#include "proxy_list.h"
 
 #define EXCEEDS "exceeds what the operator permits"
 

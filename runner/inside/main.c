@@ -12,7 +12,6 @@
 #include "config.h"
 #include "files.h"
 #include "loop.h"
-#include "placeholder.h"
 #include "sandbox_message.h"
 #include "signals.h"
 

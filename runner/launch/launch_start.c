@@ -4,7 +4,6 @@
 
 #include <wchar.h>
 
-#include "base.h"
 #include "command_line.h"
 #include "frames.h"
 #include "wide_text.h"

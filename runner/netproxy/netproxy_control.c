@@ -3,11 +3,9 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "control.h"
 #include "loop.h"
 #include "proxy_client.h"
-#include "proxy_list.h"
 #include "proxy_names.h"
 #include "seqpacket.h"
 

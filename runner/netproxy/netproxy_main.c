@@ -6,12 +6,10 @@
  * commands and hostile servers, so it sees no file that it could write and
  * starts nothing.
  */
-#include <event2/event.h>
 #include <netdb.h>
 #include <sys/resource.h>
 
 #include "base.h"
-#include "control.h"
 #include "landlock.h"
 #include "loop.h"
 #include "netproxy_control.h"

@@ -4,7 +4,6 @@
  * judged (and the client of execd asked), the host connected to, the bytes
  * relayed. Who is refused gets a reply and then the end.
  */
-#include <arpa/inet.h>
 #include <event2/event.h>
 #include <netinet/tcp.h>
 

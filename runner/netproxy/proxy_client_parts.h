@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-
 #include "proxy_client.h"
 #include "proxy_dial.h"
 #include "proxy_http.h"

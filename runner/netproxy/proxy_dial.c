@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <resolv.h>
 
-#include "base.h"
 #include "loop.h"
 #include "own_ports.h"
 #include "queue.h"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_dns.h"
 
-#include <arpa/inet.h>
 #include <arpa/nameser.h>
 #include <resolv.h>
-
-#include "base.h"
 
 #define HEADER_BYTES	12
 #define ANSWERS		0x8000 /* this is an answer */

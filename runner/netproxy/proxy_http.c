@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "proxy_http.h"
 
-#include "base.h"
 #include "http_text.h"
 
 #define METHOD_MAX 32

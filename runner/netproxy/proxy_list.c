@@ -3,7 +3,6 @@
 
 #include <idn2.h>
 
-#include "base.h"
 #include "http_text.h"
 
 int

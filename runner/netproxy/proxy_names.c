@@ -2,9 +2,7 @@
 #include "proxy_names.h"
 
 #include <event2/event.h>
-#include <netinet/in.h>
 
-#include "base.h"
 #include "loop.h"
 #include "netproxy_control.h"
 #include "proxy_client.h"

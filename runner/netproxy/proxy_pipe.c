@@ -3,7 +3,6 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "loop.h"
 
 #define PIPE_BYTES (256u << 10) /* that the kernel is asked for */

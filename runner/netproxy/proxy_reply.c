@@ -6,8 +6,6 @@
  */
 #include "proxy_reply.h"
 
-#include "base.h"
-
 static const struct {
 	const char *error; /* the header x-proxy-error */
 	const char *text;

@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include "base.h"
-
 #define COMMAND_CONNECT 1
 #define COMMAND_UDP	3
 #define ADDRESS_IPV4	1

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "command_cgroup.h"
 
-#include "base.h"
-#include "cgroup.h"
-
 /* How many groups of `left` are checked when a group is wanted. */
 #define LOOK_AGAIN 4
 

@@ -3,9 +3,7 @@
 
 #include <dirent.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 
-#include "base.h"
 #include "children.h"
 
 /*

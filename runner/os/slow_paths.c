@@ -4,7 +4,6 @@
  */
 #include "slow_paths.h"
 
-#include "base.h"
 #include "buf.h"
 
 /* Of the mount table. */

@@ -5,12 +5,9 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 
-#include "base.h"
 #include "descriptors.h"
 #include "heap.h"
 #include "loop.h"
-#include "process_state.h"
-#include "process_tree.h"
 #include "sandbox.h"
 
 /* --- all that it started ------------------------------------------------ */

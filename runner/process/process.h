@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-
 #include "base.h"
 #include "command_cgroup.h"
 #include "input.h"

@@ -9,17 +9,13 @@
 #include <paths.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <termios.h>
 
-#include "base.h"
 #include "children.h"
 #include "clone_into.h"
 #include "command_cgroup.h"
 #include "descriptors.h"
 #include "environment.h"
 #include "heap.h"
-#include "process_tree.h"
 #include "program.h"
 #include "sandbox.h"
 #include "terminal_modes.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "recording.h"
 
-#include "base.h"
 #include "json.h"
 
 /* Reserved for the line that says that the limit was reached. */

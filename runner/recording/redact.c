@@ -7,10 +7,8 @@
 
 #include <ctype.h>
 
-#include "base.h"
 #include "environment.h"
 #include "siphash.h"
-#include "table.h"
 
 /* --- rules -------------------------------------------------------------- */
 

@@ -16,9 +16,7 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "control.h"
-#include "control_limits.h"
 
 #define REDACTED_MARK	      "[redacted]"
 #define REDACT_COMPARED_BYTES 256

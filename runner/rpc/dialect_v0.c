@@ -5,7 +5,6 @@
  * nothing of them is retained, and they end with their connection.
  */
 #include "audit.h"
-#include "base.h"
 #include "methods.h"
 #include "session.h"
 

@@ -4,7 +4,6 @@
  * session (execd-protocol(7)). The socket is made and connected here; a process
  * of the session copies (forward_copy.h).
  */
-#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include "audit.h"

@@ -3,7 +3,6 @@
  * The process/ methods (doc/protocol.md section 7).
  */
 #include "audit.h"
-#include "base.h"
 #include "environment.h"
 #include "methods.h"
 #include "netproxy.h"

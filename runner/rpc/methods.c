@@ -5,12 +5,8 @@
  */
 #include "methods.h"
 
-#include "audit.h"
-#include "base.h"
-#include "file_router.h"
 #include "helper.h"
 #include "netproxy.h"
-#include "sandboxes.h"
 #include "slow_paths.h"
 
 const struct rpc_method rpc_methods[] = {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "build.h"
-#include "params.h"
 #include "request.h"
 #include "rpc_method.h"
 

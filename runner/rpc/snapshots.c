@@ -9,7 +9,6 @@
 #include "methods.h"
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 #include "loop.h"
 #include "session.h"

@@ -4,12 +4,9 @@
 #include "methods.h"
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
-#include "file_router.h"
 #include "helper.h"
 #include "loop.h"
-#include "session.h"
 #include "slow_paths.h"
 
 /* How many trees are searched at the same time. What waits for a file system

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "audit.h"
 
-#include "base.h"
-#include "buf.h"
-#include "redact.h"
 #include "report.h"
-#include "request.h"
 #include "rpc_method.h"
-#include "session.h"
 #include "siphash.h"
 
 /* A command can make any number of connections, and names to connect to. What

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "base.h"
-#include "control.h"
 #include "rate.h"
 #include "redact.h"
 

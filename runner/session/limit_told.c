@@ -8,7 +8,6 @@
 
 #include "audit.h"
 #include "base.h"
-#include "command_cgroup.h"
 #include "report.h"
 #include "session.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "network.h"
 
-#include "audit.h"
-#include "base.h"
 #include "session.h"
 
 /* --- what was denied ---------------------------------------------------- */

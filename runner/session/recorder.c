@@ -7,7 +7,6 @@
 
 #include "audit.h"
 #include "environment.h"
-#include "params.h"
 #include "recording.h"
 #include "request.h"
 

@@ -4,11 +4,8 @@
 #include <event2/event.h>
 #include <sys/resource.h>
 
-#include "base.h"
 #include "limit_told.h"
 #include "loop.h"
-#include "params.h"
-#include "request.h"
 #include "session.h"
 
 /* --- why it ended ------------------------------------------------------- */

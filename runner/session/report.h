@@ -9,7 +9,6 @@
 
 #include "control.h"
 #include "process_state.h"
-#include "queue.h"
 #include "request.h"
 
 struct session_process;

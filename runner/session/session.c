@@ -3,12 +3,9 @@
 
 #include <event2/event.h>
 
-#include "audit.h"
-#include "base.h"
 #include "channel_direct.h"
 #include "descriptors.h"
 #include "environment.h"
-#include "intake.h"
 #include "limit_told.h"
 #include "loop.h"
 #include "own_ports.h"

@@ -5,19 +5,14 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-
 #include "base.h"
 #include "channel.h"
-#include "command_cgroup.h"
 #include "control.h"
 #include "intake.h"
 #include "network.h"
 #include "process.h"
-#include "queue.h"
 #include "rate.h"
 #include "sandbox_report.h"
-#include "sandboxes.h"
 #include "table.h"
 
 struct file_router;

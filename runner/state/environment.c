@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base.h"
 #include "siphash.h"
 #include "table.h"
 

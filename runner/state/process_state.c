@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "base.h"
-
 /*
  * The newest output of one process.
  */

@@ -4,8 +4,6 @@
  */
 #include "command_line.h"
 
-#include "base.h"
-
 static const char *
 base_name(const char *program)
 {

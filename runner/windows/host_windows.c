@@ -2,8 +2,6 @@
 /* The one thread that decides, and what it waits for. */
 #include "host_windows.h"
 
-#include "base.h"
-
 static struct {
 	struct host_windows given;
 	HANDLE port;

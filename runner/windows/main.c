@@ -3,9 +3,6 @@
  * execd-runner.exe: one command of one parent, as execd-runner(8) says. It
  * speaks the frames only; sessions are Linux's.
  */
-#include <wchar.h>
-
-#include <windows.h>
 
 #include <lmcons.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "start_windows.h"
 
-#include "base.h"
 #include "host_windows.h"
 #include "token_policy.h"
 #include "wide_text.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "token_policy.h"
 
-#include "base.h"
-
 static int
 refuse(char *error, const char *what)
 {

@@ -3,7 +3,6 @@
 
 #include <sys/signalfd.h>
 
-#include "base.h"
 #include "capabilities.h"
 #include "path_uri.h"
 #include "url.h"

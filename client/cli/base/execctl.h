@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "buf.h"
 #include "execd-client.h"
 #include "json.h"
 #include "options.h"

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <getopt.h>
 
-#include "base.h"
 #include "config.h"
 #include "execctl.h"
 #include "nearest.h"

@@ -5,7 +5,6 @@
  */
 #include "execctl.h"
 
-#include "json.h"
 #include "path_uri.h"
 
 static void

@@ -14,7 +14,6 @@
 
 #include "base.h"
 #include "capabilities.h"
-#include "copy.h"
 #include "file_replace.h"
 #include "jsonrpc.h"
 #include "path_uri.h"

@@ -3,9 +3,7 @@
 
 #include <sys/ioctl.h>
 
-#include "base.h"
 #include "capabilities.h"
-#include "path_uri.h"
 #include "utf8.h"
 
 #define SHOW_MS 200

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "base.h"
-
 #define TYPE_LONG_NAME	 'L' /* of GNU: the name of the next entry */
 #define TYPE_LONG_TARGET 'K' /* of GNU: the target of the next entry */
 #define TYPE_EXTENDED	 'x' /* of POSIX: more about the next entry */

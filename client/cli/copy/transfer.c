@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "transfer.h"
 
-#include "base.h"
 #include "base64.h"
 #include "capabilities.h"
 #include "jsonrpc.h"

@@ -4,8 +4,6 @@
  */
 #include "stdio_relay.h"
 
-#include "base.h"
-
 #define LINE_MAX_BYTES (64u << 20) /* doc/protocol.md section 1.4 */
 #define READ_BYTES     (128u << 10)
 /* Beyond these nothing more is read from where it comes. */

@@ -3,7 +3,6 @@
 #include "base.h"
 #include "run.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 
 #define PORTS_MAX  8

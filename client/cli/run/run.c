@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "run.h"
 
-#include "base.h"
 #include "jsonrpc.h"
 
 /*

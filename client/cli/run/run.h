@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-#include "buf.h"
 #include "execctl.h"
 #include "screen.h"
 

@@ -7,7 +7,6 @@
 #include "run.h"
 
 #include <sys/ioctl.h>
-#include <termios.h>
 
 #include "capabilities.h"
 #include "terminal_modes.h"

@@ -6,11 +6,8 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
-#include "base.h"
 #include "broker_state.h"
-#include "conf.h"
 #include "frontend_child.h"
-#include "identity.h"
 #include "session_registry.h"
 
 /* Every identity and every digest is compared, so that the time does not tell

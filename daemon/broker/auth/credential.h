@@ -8,7 +8,6 @@
 
 #include "base.h"
 #include "conf.h"
-#include "control.h"
 #include "jwt.h"
 #include "table.h"
 

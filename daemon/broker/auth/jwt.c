@@ -9,9 +9,7 @@
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 
-#include "base.h"
 #include "base64.h"
-#include "conf_value.h"
 #include "json.h"
 #include "jwks.h"
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "conf_value.h"
-#include "control.h"
 #include "util.h"
 
 struct jwks;

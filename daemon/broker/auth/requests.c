@@ -8,7 +8,6 @@
 #include "base.h"
 #include "broker_state.h"
 #include "code_pages.h"
-#include "conf.h"
 #include "credential.h"
 #include "dispose.h"
 #include "exit_code.h"

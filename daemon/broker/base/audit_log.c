@@ -4,8 +4,6 @@
 #include <sys/uio.h>
 #include <syslog.h>
 
-#include "base.h"
-#include "control.h"
 #include "secret.h"
 #include "spawn_client.h"
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "conf_value.h"
 #include "control_spawn.h"
 #include "json.h"

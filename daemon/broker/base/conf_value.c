@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include "base.h"
 #include "path_map.h"
 
 int

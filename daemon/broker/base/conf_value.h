@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "control.h"
 
 #define CONF_WHY_MAX 512

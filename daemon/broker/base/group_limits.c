@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "group_limits.h"
 
-#include "base.h"
 #include "cgroup.h"
-#include "conf_value.h"
 
 #define MIB		   (1ull << 20)
 #define HOST_RESERVE_BYTES (512 * MIB)

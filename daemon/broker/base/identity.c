@@ -5,8 +5,6 @@
 #include <pwd.h>
 
 #include "audit_log.h"
-#include "base.h"
-#include "conf_value.h"
 #include "login_path.h"
 #include "spawn_client.h"
 

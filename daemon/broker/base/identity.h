@@ -7,7 +7,6 @@
 #pragma once
 
 #include "base.h"
-#include "conf_value.h"
 #include "group_limits.h"
 #include "path_map.h"
 #include "queue.h"

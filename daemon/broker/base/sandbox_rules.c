@@ -5,7 +5,6 @@
  */
 #include "sandbox_rules.h"
 
-#include "base.h"
 #include "network_rules.h"
 
 #define LANDLOCK_ABI_MAX 64

@@ -3,9 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "base.h"
 #include "conf_value.h"
-#include "control.h"
 #include "spawn_client.h"
 
 /* Whoever can read a secret has it. A file of root's may be readable by a

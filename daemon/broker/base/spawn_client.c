@@ -5,11 +5,8 @@
 #include <sys/mman.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "broker_state.h"
-#include "control_spawn.h"
 #include "exit_code.h"
-#include "identity.h"
 #include "place.h"
 #include "programs.h"
 #include "secret.h"

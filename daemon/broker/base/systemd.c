@@ -3,7 +3,6 @@
 
 #include <sys/un.h>
 
-#include "base.h"
 #include "control.h"
 
 /*

@@ -4,7 +4,6 @@
  */
 #include "watch.h"
 
-#include "base.h"
 #include "dispose.h"
 #include "loop.h"
 

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "conf.h"
 #include "exit_code.h"
 #include "spawn_client.h"

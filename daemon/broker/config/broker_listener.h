@@ -7,7 +7,6 @@
 
 #include "base.h"
 #include "conf_value.h"
-#include "control.h"
 
 /* The kind of an address. */
 enum address_scheme {

@@ -4,7 +4,6 @@
 #include <getopt.h>
 #include <openssl/evp.h>
 
-#include "base.h"
 #include "conf.h"
 #include "config.h"
 #include "exit_code.h"

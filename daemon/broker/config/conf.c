@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "conf.h"
 
-#include "base.h"
 #include "broker_options.h"
 #include "exit_code.h"
 #include "nearest.h"

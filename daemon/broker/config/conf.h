@@ -8,10 +8,8 @@
 
 #include "audit_log.h"
 #include "broker_listener.h"
-#include "conf_value.h"
 #include "identity.h"
 #include "jwks.h"
-#include "sandbox_rules.h"
 
 struct options;
 

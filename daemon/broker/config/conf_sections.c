@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 
 #include "base.h"
-#include "broker_listener.h"
 #include "conf.h"
 #include "control_limits.h"
 #include "secret.h"

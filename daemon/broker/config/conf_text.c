@@ -8,7 +8,6 @@
  */
 #include <dirent.h>
 #include <ini.h>
-#include <sys/stat.h>
 
 #include "base.h"
 #include "conf.h"

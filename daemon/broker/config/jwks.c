@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 
-#include "base.h"
 #include "base64.h"
 #include "conf_value.h"
 #include "json.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "broker_health.h"
 
-#include "base.h"
 #include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"

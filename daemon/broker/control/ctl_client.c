@@ -5,11 +5,9 @@
  */
 #include "ctl_client.h"
 
-#include <dirent.h>
 #include <getopt.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "exit_code.h"
 #include "utf8.h"
 

@@ -7,7 +7,6 @@
 
 #include "base.h"
 #include "conf.h"
-#include "json.h"
 
 #include "ctl_socket.h"
 

@@ -6,7 +6,6 @@
 #include "ctl_socket.h"
 
 #include "broker_health.h"
-#include "broker_options.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "config.h"

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "broker_state.h"
 #include "children.h"
 #include "conf.h"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "control.h"
 #include "control_spawn.h"
 #include "json.h"

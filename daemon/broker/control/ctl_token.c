@@ -10,8 +10,6 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
-#include "base.h"
-#include "conf.h"
 #include "exit_code.h"
 
 #define TOKEN_BYTES 32

@@ -9,7 +9,6 @@
 #include "session_registry.h"
 
 #include "broker_state.h"
-#include "identity.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 #include "spawn_user.h"

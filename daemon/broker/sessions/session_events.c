@@ -8,7 +8,6 @@
 
 #include "broker_state.h"
 #include "dispose.h"
-#include "queue.h"
 #include "seqpacket.h"
 #include "spawn_client.h"
 

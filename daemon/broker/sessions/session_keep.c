@@ -8,7 +8,6 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "log_limit.h"
 
 uint32_t
 session_keep_places(const struct broker *m)

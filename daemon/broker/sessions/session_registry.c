@@ -7,11 +7,9 @@
 
 #include <assert.h>
 
-#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "identity.h"
 #include "log_limit.h"
 #include "siphash.h"
 #include "spawn_client.h"

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base.h"
-#include "buf.h"
 #include "control.h"
 #include "queue.h"
 #include "table.h"

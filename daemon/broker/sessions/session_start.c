@@ -11,10 +11,8 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "identity.h"
 #include "rights.h"
 #include "spawn_client.h"
-#include "stats.h"
 
 /*
  * Spare runners, one for each identity that is in use.

@@ -11,7 +11,6 @@
 
 #include "broker_state.h"
 #include "conf.h"
-#include "identity.h"
 
 /* No clock shows it, and what is computed with it is a number. */
 #define SINCE_MAX (INT64_MAX / 2)

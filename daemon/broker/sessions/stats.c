@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "stats.h"
 
-#include "base.h"
 #include "broker_state.h"
-#include "cgroup.h"
 #include "conf.h"
 #include "frontend_child.h"
-#include "identity.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 

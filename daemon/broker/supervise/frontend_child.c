@@ -6,7 +6,6 @@
  */
 #include "frontend_child.h"
 
-#include "base.h"
 #include "broker_state.h"
 #include "conf.h"
 #include "dispose.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "admission.h"
 
-#include <event2/event.h>
 #include <event2/event_struct.h>
 
-#include "base.h"
 #include "frontend.h"
 #include "log_limit.h"
 #include "loop.h"

@@ -12,7 +12,6 @@
 #include <netinet/in.h>
 
 #include "base.h"
-#include "control.h"
 #include "source.h"
 
 /* The number of connections for which there are descriptors. Set once, before

@@ -4,14 +4,11 @@
  * header itself: the PROXY protocol, version 2.
  */
 #include "admission.h"
-#include "base.h"
 
-#include <event2/event.h>
 #include <event2/event_struct.h>
 
 #include "frontend.h"
 #include "log_limit.h"
-#include "loop.h"
 #include "metrics.h"
 
 /*

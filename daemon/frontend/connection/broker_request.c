@@ -6,9 +6,7 @@
 #include "broker_request.h"
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
-#include "base.h"
 #include "base64.h"
 #include "connection.h"
 #include "frontend.h"
@@ -16,7 +14,6 @@
 #include "loop.h"
 #include "queue.h"
 #include "seqpacket.h"
-#include "tls.h"
 #include "tls_helper.h"
 
 /*

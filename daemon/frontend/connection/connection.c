@@ -7,7 +7,6 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "broker_request.h"
 #include "frontend.h"
 #include "http.h"

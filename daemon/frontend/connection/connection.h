@@ -12,11 +12,8 @@
 #pragma once
 
 #include <event2/event_struct.h>
-#include <sys/uio.h>
 
 #include "base.h"
-#include "buf.h"
-#include "control.h"
 #include "frame.h"
 #include "jsonrpc.h"
 #include "liveness.h"

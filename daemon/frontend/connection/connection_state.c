@@ -7,7 +7,6 @@
  * it.
  */
 #include <assert.h>
-#include <event2/event.h>
 
 #include "admission.h"
 #include "base.h"

@@ -14,7 +14,6 @@
 #include "log_limit.h"
 #include "metrics.h"
 #include "params.h"
-#include "tls.h"
 
 #define REPLY_MAX (128u << 10)
 

@@ -7,7 +7,6 @@
  */
 #include "http.h"
 
-#include "base.h"
 #include "base64.h"
 #include "http_text.h"
 #include "websocket.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "metrics.h"
 
-#include "base.h"
-
 struct metrics metrics;
 
 /* One number of a struct. Numbers with the same name and different labels are

@@ -9,8 +9,6 @@
 
 #include <stdint.h>
 
-#include "buf.h"
-#include "control.h"
 #include "source.h"
 
 struct metrics {

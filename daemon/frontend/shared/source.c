@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-#include "base.h"
-#include "queue.h"
 #include "siphash.h"
 #include "table.h"
 

@@ -6,12 +6,8 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/types.h>
-#include <openssl/x509v3.h>
 #include <sys/mman.h>
 
-#include "base.h"
-#include "buf.h"
 #include "tls_helper.h"
 
 /* Room for a few records. A write should end when no further record fits. */

@@ -8,8 +8,6 @@
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
 
-#include "base.h"
-#include "frontend.h"
 #include "rights.h"
 #include "seqpacket.h"
 

@@ -9,13 +9,11 @@
 
 #include <linux/capability.h>
 #include <linux/openat2.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
-#include "base.h"
 #include "clone_into.h"
 #include "filter.h"
 #include "heap.h"

@@ -3,7 +3,6 @@
  * heard. */
 #include "socket_calls.h"
 
-#include "base.h"
 #include "call_proxy.h"
 
 #define ERESTARTSYS 512 /* of the kernel, which shows it to no program */

@@ -4,17 +4,13 @@
 #include "command_filter.h"
 
 #include <assert.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/ioprio.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 
-#include "base.h"
 #include "filter.h"
 #include "landlock.h"
 

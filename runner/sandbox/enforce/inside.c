@@ -15,10 +15,8 @@
 #include <sys/resource.h>
 #include <termios.h>
 
-#include "base.h"
 #include "children.h"
 #include "clone_into.h"
-#include "control.h"
 #include "heap.h"
 #include "program.h"
 #include "seqpacket.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "loopback.h"
 
-#include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-
-#include "base.h"
 
 /* Any route that somebody adds later comes before the refusing ones. */
 #define LAST_METRIC 0x7fffffff

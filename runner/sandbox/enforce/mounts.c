@@ -4,8 +4,6 @@
 #include <linux/openat2.h>
 #include <sys/mount.h>
 
-#include "base.h"
-
 int
 mounts_open(int root, const char *path)
 {

@@ -6,7 +6,6 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 
-#include "base.h"
 #include "call_proxy.h"
 
 /* TCP_CLOSE and TCP_LISTEN: also a UNIX socket is in one of the kernel's states

@@ -6,8 +6,6 @@
 #include <linux/openat2.h>
 #include <sys/file.h>
 
-#include "base.h"
-#include "buf.h"
 #include "mounts.h"
 #include "sandbox_message.h"
 #include "view.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandbox_message.h"
 
-#include <sys/uio.h>
-
-#include "base.h"
 #include "fields.h"
 #include "frame.h"
 #include "rights.h"

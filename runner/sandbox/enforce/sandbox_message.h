@@ -11,7 +11,6 @@
 #include "cgroup.h"
 #include "loopback.h"
 #include "placeholder.h"
-#include "resolve.h"
 #include "sandbox_limits.h"
 
 /*

@@ -8,14 +8,11 @@
 
 #include <arpa/inet.h>
 #include <linux/openat2.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
-#include "base.h"
 #include "call_proxy.h"
 #include "clone_into.h"
 #include "command_filter.h"

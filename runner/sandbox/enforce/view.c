@@ -10,10 +10,8 @@
 #include "view.h"
 
 #include <sys/mount.h>
-#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 
-#include "base.h"
 #include "mounts.h"
 
 #define HARDENED (MOUNTS_NO_SUID | MOUNTS_NO_DEV)

@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <sys/mount.h>
 
-#include "base.h"
 #include "mounts.h"
 
 #define SSH	    "/etc/ssh"

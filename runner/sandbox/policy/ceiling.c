@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "ceiling.h"
 
-#include "base.h"
-#include "buf.h"
-
 #define EXCEEDED "sandbox policy exceeds this executor's limit: "
 
 /* --- lists -------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "path_set.h"
-#include "resolve.h"
 #include "sandbox_limits.h"
 
 struct ceiling {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "landlock_only.h"
 
-#include "base.h"
-
 static const char *
 rule_against(const struct landlock_only *q)
 {

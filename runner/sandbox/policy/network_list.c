@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "network_list.h"
 
-#include "base.h"
-#include "netproxy_message.h"
 #include "network_rules.h"
 
 #define LETTER_ALLOW  'a'

@@ -6,8 +6,6 @@
  */
 #include "resolve_parts.h"
 
-#include "base.h"
-
 static int
 fail(const char **reason, const char *text)
 {

@@ -3,8 +3,6 @@
 
 #include <glob.h>
 
-#include "base.h"
-
 static bool
 is_same(const struct fs_node *a, const struct stat *st)
 {

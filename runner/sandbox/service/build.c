@@ -3,7 +3,6 @@
 
 #include <event2/event.h>
 
-#include "base.h"
 #include "loop.h"
 #include "slow_paths.h"
 

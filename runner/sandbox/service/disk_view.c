@@ -5,7 +5,6 @@
  * meanwhile is an error and never blocks.
  */
 #include "base.h"
-#include "sandboxes.h"
 
 #include <dirent.h>
 

@@ -15,7 +15,6 @@
 
 #include "base.h"
 #include "loop.h"
-#include "sandbox.h"
 #include "sandboxes.h"
 #include "slow_paths.h"
 

@@ -2,14 +2,10 @@
 #include "sandbox.h"
 
 #include <event2/event.h>
-#include <sys/time.h>
 
-#include "base.h"
 #include "children.h"
 #include "command_cgroup.h"
-#include "control.h"
 #include "inside.h"
-#include "loop.h"
 #include "network_list.h"
 #include "seqpacket.h"
 #include "view.h"

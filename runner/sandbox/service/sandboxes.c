@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "sandboxes.h"
 
-#include "base.h"
 #include "command_filter.h"
 #include "descriptors.h"
 #include "landlock_only.h"

@@ -7,9 +7,7 @@
 
 #include "ceiling.h"
 #include "network_list.h"
-#include "resolve.h"
 #include "sandbox.h"
-#include "sandbox_context.h"
 
 #define SANDBOX_UNENFORCEABLE                                                  \
 	"sandbox intent cannot be enforced on this executor"
