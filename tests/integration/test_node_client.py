@@ -142,7 +142,7 @@ def test_errors_are_typed(server, directory, node):
         await box.close()
         return found""", url=server.url, directory=directory)
     assert (start["class"], start["kind"], start["errno"], start["code"]) == ("StartFailed", "spawnNotFound", 2, -32603)
-    assert missing["class"] == "NotFound" and "os error 2" in missing["message"]
+    assert missing["class"] == "NotFound" and missing["message"].startswith("/no/such: No such file or directory (os error 2)")
     assert (a_directory["class"], there["class"]) == ("Refused", "OperatingSystemError")
 
 

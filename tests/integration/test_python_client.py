@@ -134,9 +134,10 @@ def test_errors_are_typed(box, directory):
     with pytest.raises(execd.StartFailed) as e:
         box.run(["/no/such"])
     assert (e.value.kind, e.value.errno, e.value.code) == ("spawnNotFound", 2, -32603)
+    assert str(e.value) == f"/no/such in {box.home}: No such file or directory (os error 2)"
     with pytest.raises(execd.NotFound) as e:
         box.files.read("/no/such")
-    assert "os error 2" in e.value.text
+    assert (e.value.text, str(e.value)) == (text := "No such file or directory (os error 2)", f"/no/such: {text}")
     with pytest.raises(execd.Refused):
         box.files.read(directory)
     with pytest.raises(execd.OperatingSystemError):

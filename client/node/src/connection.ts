@@ -13,6 +13,7 @@ import {
 	AnswerLost, AuthenticationFailed, ConnectionLost, ExecdError, LimitExceeded, MissingCapability, ProtocolError, Refused,
 	ServerError, serverError, SessionAttached, SessionLost, SessionTaken, Unreachable,
 } from './errors.js'
+import { fromUri } from './paths.js'
 import type { Transport } from './transport.js'
 import { openTransport, Refusal } from './transport.js'
 import type { Json } from './values.js'
@@ -61,11 +62,20 @@ interface Call {
 	id: number
 	method: string
 	message: string
+	about: string
 	inFlight: boolean
 	sent: number
 	dropped: boolean // nobody waits for its answer any more
 	resolve(result: unknown): void
 	reject(error: Error): void
+}
+
+/** What an error of the operating system is about: a file, or a program and its directory. */
+function about(params: Json): string {
+	const { argv, cwd, path = params.sourcePath } = params
+	const isPath = (uri: unknown): uri is string => typeof uri === 'string' && uri.startsWith('file:///')
+	if (Array.isArray(argv) && isPath(cwd)) return printable(`${argv[0]} in ${fromUri(cwd)}`)
+	return isPath(path) ? printable(fromUri(path)) : ''
 }
 
 export interface ConnectionOptions {
@@ -151,7 +161,7 @@ export class Connection {
 			return rejected(new LimitExceeded(`${method}: the request is longer than ${SEND_MAX} bytes`, SEND_MAX))
 		let call!: Call
 		const answer = new Promise<unknown>((resolve, reject) => {
-			call = { id, method, message, inFlight: false, sent: 0, dropped: false, resolve, reject }
+			call = { id, method, message, about: about(params), inFlight: false, sent: 0, dropped: false, resolve, reject }
 		})
 		this.calls.set(id, call)
 		if (signal) this.dropAt(signal, call, answer)
@@ -466,10 +476,10 @@ export class Connection {
 		link.send(JSON.stringify({ id: request.id, error }))
 	}
 
-	private errorOf(method: string, message: Json): ServerError {
+	private errorOf(method: string, message: Json, about?: string): ServerError {
 		const error = member(message, 'error', 'object')
 		const text = member(error, 'message', 'string').slice(0, TEXT_MAX)
-		return serverError(method, member(error, 'code', 'number'), text, error.data)
+		return serverError(method, member(error, 'code', 'number'), text, error.data, about)
 	}
 
 	private answer(message: Json): void {
@@ -482,7 +492,7 @@ export class Connection {
 			throw new ProtocolError(`${at}: the server answered ${printable(String(id), 40)}, which was not asked`)
 		if ('result' in message === 'error' in message)
 			throw new ProtocolError(`${at}: the answer to ${call.method} is neither a result nor an error`)
-		const error = 'error' in message ? this.errorOf(call.method, message) : undefined
+		const error = 'error' in message ? this.errorOf(call.method, message, call.about) : undefined
 		this.calls.delete(call.id)
 		const starts = call.method === 'process/start' || call.method === 'process/forward'
 		if (!error) call.resolve(message.result)

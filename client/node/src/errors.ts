@@ -89,7 +89,7 @@ export class CommandFailed extends ExecdError {
 }
 
 /**
- * The server's error. `message` is its text; `code`, `kind` and `method` say more. `key`, `value` and `place` name the
+ * The server's error. `message` is its text, behind what it is about where that is no more than an errno; `code`, `kind` and `method` say more. `key`, `value` and `place` name the
  * operator's limit that refused the request ("tasks-max", "64", "identity ci"), and `limit` is a limit that the text gives as
  * a number. `errno` is that of the operating system.
  */
@@ -101,8 +101,8 @@ export class ServerError extends ExecdError {
 	readonly limit?: number
 	readonly errno?: number
 
-	constructor(readonly method: string, readonly code: number, message: string, readonly data?: unknown) {
-		super(message)
+	constructor(readonly method: string, readonly code: number, message: string, readonly data?: unknown, about = '') {
+		super(about && /^[^:]{1,80} \(os error \d{1,6}\)$/.test(message) ? `${about}: ${message}` : message)
 		this.kind = kindOf(data)
 		;[this.key, this.value, this.place] = findKey(message)
 		const limit = /limit is (\d{1,20})\b/.exec(message) ?? /^(\d{1,20})$/.exec(this.value ?? '')
@@ -151,12 +151,12 @@ function findKey(text: string): [string?, string?, string?] {
 }
 
 /** The error of the class that fits. */
-export function serverError(method: string, code: number, text: string, data: unknown): ServerError {
+export function serverError(method: string, code: number, text: string, data: unknown, about?: string): ServerError {
 	const kind = kindOf(data)
 	let cls = classes[code] ?? ServerError
 	if (code === -32602 && (kind === 'sandboxPreparation' || kind === 'sandboxUnavailable' || text.startsWith('sandbox ')))
 		cls = SandboxRefused
 	else if (code === -32603 && method === 'process/start' && kind?.startsWith('spawn'))
 		cls = StartFailed
-	return new cls(method, code, text, data)
+	return new cls(method, code, text, data, about)
 }

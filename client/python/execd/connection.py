@@ -17,6 +17,7 @@ from typing import Any
 from .config import Server, parse_url
 from .errors import (AnswerLost, AuthenticationFailed, ConnectionLost, ExecdError, LimitExceeded, MissingCapability,
                      ProtocolError, Refused, ServerError, SessionAttached, SessionLost, SessionTaken, Unreachable, server_error)
+from .paths import from_uri
 from .transport import Refusal, Transport, open_transport, printable
 from .values import member, optional
 
@@ -70,8 +71,17 @@ class _Call:
     method: str
     message: bytes
     answer: asyncio.Future[Any]
+    about: str = ""
     in_flight: bool = False
     sent: int = 0
+
+
+def _about(params: dict[str, Any]) -> str:
+    """What an error of the operating system is about: a file, or a program and its directory."""
+    argv, cwd, path = params.get("argv"), params.get("cwd"), params.get("path", params.get("sourcePath"))
+    if argv and isinstance(argv, list) and isinstance(cwd, str) and cwd.startswith("file:///"):
+        return printable(f"{argv[0]} in {from_uri(cwd)}")
+    return printable(from_uri(path)) if isinstance(path, str) and path.startswith("file:///") else ""
 
 
 @dataclass
@@ -134,7 +144,7 @@ class Connection:
         message = json.dumps({"id": number, "method": method, "params": params}, separators=(",", ":")).encode()
         if len(message) > SEND_MAX:
             raise LimitExceeded(f"{method}: the request is longer than {SEND_MAX} bytes", SEND_MAX)
-        call = _Call(number, method, message, asyncio.get_running_loop().create_future())
+        call = _Call(number, method, message, asyncio.get_running_loop().create_future(), _about(params))
         # The program may not be there any more to ask how it ended.
         call.answer.add_done_callback(lambda f: f.cancelled() or f.exception())
         self._calls[number] = call
@@ -434,9 +444,9 @@ class Connection:
             error = {"code": -32601, "message": "this client answers no requests"}
             self._link.send(json.dumps({"id": request["id"], "error": error}).encode())
 
-    def _error_of(self, method: str, message: dict[str, Any]) -> ServerError:
+    def _error_of(self, method: str, message: dict[str, Any], about: str = "") -> ServerError:
         error = member(message, "error", dict)
-        return server_error(method, member(error, "code", int), member(error, "message", str)[:TEXT_MAX], error.get("data"))
+        return server_error(method, member(error, "code", int), member(error, "message", str)[:TEXT_MAX], error.get("data"), about)
 
     def _answer(self, message: dict[str, Any]) -> None:
         number = message.get("id")
@@ -448,7 +458,7 @@ class Connection:
             raise ProtocolError(f"{self.server.url}: the server answered {str(number)[:40]!r}, which was not asked")
         if ("result" in message) == ("error" in message):
             raise ProtocolError(f"{self.server.url}: the answer to {call.method} is neither a result nor an error")
-        error = self._error_of(call.method, message) if "error" in message else None
+        error = self._error_of(call.method, message, call.about) if "error" in message else None
         del self._calls[call.id]
         if call.answer.done():
             return

@@ -106,12 +106,12 @@ class CommandFailed(ExecdError):
 
 
 class ServerError(ExecdError):
-    """The server's error. str() is its text; `code`, `kind` and `method` say more. `key`, `value` and `place` name the
+    """The server's error. str() is its text, behind what it is about where that is no more than an errno; `code`, `kind` and `method` say more. `key`, `value` and `place` name the
     operator's limit that refused the request ("tasks-max", "64", "identity ci"), and `limit` is a limit that the text
     gives as a number; None where there is none. `errno` is that of the operating system."""
 
-    def __init__(self, method: str, code: int, text: str, data: Any = None) -> None:
-        super().__init__(text)
+    def __init__(self, method: str, code: int, text: str, data: Any = None, about: str = "") -> None:
+        super().__init__(f"{about}: {text}" if about and re.fullmatch(r"[^:]{1,80} \(os error \d{1,6}\)", text) else text)
         self.method, self.code, self.text, self.data = method, code, text, data
         kind = data.get("kind") if isinstance(data, dict) else None
         self.kind = kind if isinstance(kind, str) else None
@@ -164,7 +164,7 @@ def _find_key(text: str) -> tuple[str | None, str | None, str | None]:
     return (found[1], found[2], found[3]) if found else (None, None, None)
 
 
-def server_error(method: str, code: int, text: str, data: Any) -> ServerError:
+def server_error(method: str, code: int, text: str, data: Any, about: str = "") -> ServerError:
     """The error of the class that fits."""
     kind = data.get("kind") if isinstance(data, dict) else None
     cls = _CLASSES.get(code, ServerError)
@@ -172,4 +172,4 @@ def server_error(method: str, code: int, text: str, data: Any) -> ServerError:
         cls = SandboxRefused
     elif code == -32603 and method == "process/start" and isinstance(kind, str) and kind.startswith("spawn"):
         cls = StartFailed
-    return cls(method, code, text, data)
+    return cls(method, code, text, data, about)
