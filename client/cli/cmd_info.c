@@ -254,50 +254,44 @@ unconst(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-/* File names must be absolute, because execctl may later run in another
- * directory. */
-static int
-check_files(struct execctl *ctl)
+/* File names are absolute there, because execctl may later run in another
+ * directory. Returns the name, which the caller frees; NULL: none is given. */
+static char *
+absolute(const struct execctl *ctl, const char *name)
 {
-	static const char *const names[] = { "token-file", "ca", "certificate",
-		"key" };
+	const char *file = option(ctl->parsed, name);
+	_cleanup_free_ char *here = NULL;
 
-	for (size_t i = 0; i < nitems(names); i++) {
-		const char *file = option(ctl->parsed, names[i]);
-
-		if (file != NULL && file[0] != '/')
-			return execctl_fail(ctl, EXIT_CTL_USAGE,
-			    "--%s: an environment needs an absolute path, and "
-			    "%s is relative",
-			    names[i], file);
-	}
-	return 0;
+	if (file == NULL || file[0] == '/')
+		return file != NULL ? xstrdup(file) : NULL;
+	here = getcwd(NULL, 0);
+	return xasprintf("%s/%s", here != NULL ? here : "", file);
 }
 
 static int
 add_environment(struct execctl *ctl, const char *name, const char *url)
 {
 	const struct parsed *p = ctl->parsed;
+	_cleanup_free_ char *token = absolute(ctl, "token-file"),
+			    *ca = absolute(ctl, "ca"),
+			    *certificate = absolute(ctl, "certificate"),
+			    *key = absolute(ctl, "key"), *error = NULL;
 	struct execd_environment e = { .name = unconst(name),
 		.url = unconst(url),
-		.ca_file = unconst(option(p, "ca")),
-		.certificate_file = unconst(option(p, "certificate")),
-		.key_file = unconst(option(p, "key")) };
-	_cleanup_free_ char *error = NULL;
+		.ca_file = ca,
+		.certificate_file = certificate,
+		.key_file = key };
 	struct endpoint endpoint;
 	const char *why;
-	int code = check_files(ctl);
 
-	if (code != 0)
-		return code;
 	if (strpbrk(url, "\n\r;") != NULL ||
 	    endpoint_parse(&endpoint, url, &why) < 0)
 		return execctl_fail(ctl, EXIT_CTL_USAGE, "URL `%s': %s", url,
 		    strpbrk(url, "\n\r;") ? "`;' or the end of a line inside"
 					  : why);
 	endpoint_clear(&endpoint);
-	if (execd_environment_add(&e, option(p, "token-file"),
-		option(p, "default") != NULL, &error) < 0)
+	if (execd_environment_add(
+		&e, token, option(p, "default") != NULL, &error) < 0)
 		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
 	return 0;
 }
@@ -312,8 +306,9 @@ cmd_environments(struct execctl *ctl)
 		return list_environments(ctl);
 	if (p->narguments == 3 && !strcmp(p->arguments[0], "add"))
 		return add_environment(ctl, p->arguments[1], p->arguments[2]);
-	return execctl_fail(
-	    ctl, EXIT_CTL_USAGE, "environments: list, or add NAME URL");
+	return execctl_fail(ctl, EXIT_CTL_USAGE,
+	    "environments: list, or add NAME URL; what is "
+	    "there is changed in ~/.config/execd/environments.conf");
 }
 
 int

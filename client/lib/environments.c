@@ -8,6 +8,7 @@
 #include "base.h"
 #include "buf.h"
 #include "execd-client.h"
+#include "nearest.h"
 
 /* bytes */
 #define TOKEN_FILE_MAX 16384
@@ -246,6 +247,8 @@ execd_environment_each(void (*visit)(void *arg,
 struct search {
 	const char *name; /* NULL: the default */
 	struct execd_environment found;
+	struct nearest nearest;
+	char *meant; /* its name; owned */
 };
 
 static char *
@@ -259,6 +262,12 @@ look_at(void *arg, const struct execd_environment *e, bool is_default)
 {
 	struct search *s = arg;
 
+	if (s->name != NULL)
+		nearest_try(&s->nearest, e->name);
+	if (s->nearest.name == e->name) {
+		free(s->meant);
+		s->nearest.name = s->meant = xstrdup(e->name);
+	}
 	if (s->found.url != NULL ||
 	    (s->name ? strcmp(e->name, s->name) != 0 : !is_default))
 		return;
@@ -338,9 +347,11 @@ from_variable(struct execd_environment *out, char **error)
 static int
 from_file(const char *name, struct execd_environment *out, char **error)
 {
-	struct search s = { .name = name };
-	_cleanup_free_ char *token_file = NULL;
+	struct search s = { .name = name, .nearest = { .given = name } };
+	_cleanup_free_ char *token_file = NULL, *meant = NULL;
 	int err = execd_environment_each(look_at, &s, error);
+
+	meant = s.meant;
 
 	if (err == 0 && name == NULL && s.found.url == NULL &&
 	    access(LOCAL_SOCKET, W_OK) == 0)
@@ -348,10 +359,13 @@ from_file(const char *name, struct execd_environment *out, char **error)
 	if (err == 0 && s.found.url == NULL) {
 		*error =
 		    name
-			? xasprintf("there is no environment `%s'%s", name,
+			? xasprintf("there is no environment `%s'%s%s%s", name,
 			      strchr(name, '=') != NULL
 				  ? "; -E sets a variable of the command"
-				  : "")
+			      : meant != NULL ? "; is `"
+					      : "",
+			      meant != NULL ? meant : "",
+			      meant != NULL ? "' meant?" : "")
 			: xasprintf("no server is named: neither by --url or "
 				    "--environment, nor by EXECD_URL, nor by a "
 				    "default environment; and %s",
@@ -382,6 +396,21 @@ look_at_url(void *arg, const struct execd_environment *e, bool is_default)
 		s->found.token = copy(e->token);
 }
 
+static int
+token_of_variable(char **token, char **error)
+{
+	const char *given = getenv("EXECD_TOKEN");
+
+	if (given == NULL)
+		return -ENOENT;
+	if (given[0] == '\0') {
+		*error = xstrdup("EXECD_TOKEN is set, and empty");
+		return -EINVAL;
+	}
+	*token = xstrdup(given);
+	return 0;
+}
+
 int
 execd_token_for_url(const char *url, char **token, char **error)
 {
@@ -391,10 +420,9 @@ execd_token_for_url(const char *url, char **token, char **error)
 
 	*token = NULL;
 	*error = NULL;
-	if (getenv("EXECD_TOKEN") != NULL) {
-		*token = xstrdup(getenv("EXECD_TOKEN"));
-		return 0;
-	}
+	err = token_of_variable(token, error);
+	if (err != -ENOENT)
+		return err;
 	err = execd_environment_each(look_at_url, &s, error);
 	file = s.found.token;
 	return err < 0 || file == NULL ? err
@@ -415,8 +443,10 @@ execd_environment_find(
 		err = execd_token_for_url(out->url, &out->token, error);
 	else if (err == -ENOENT)
 		err = from_file(name, out, error);
-	if (err == 0 && out->token == NULL && getenv("EXECD_TOKEN") != NULL)
-		out->token = xstrdup(getenv("EXECD_TOKEN"));
+	if (err == 0 && out->token == NULL) {
+		err = token_of_variable(&out->token, error);
+		err = err == -ENOENT ? 0 : err;
+	}
 	if (err < 0)
 		execd_environment_clear(out);
 	return err;

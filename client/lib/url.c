@@ -117,7 +117,15 @@ endpoint_parse(struct endpoint *e, const char *url, const char **why)
 	};
 
 	*e = (struct endpoint){ 0 };
-	*why = "it does not begin with ws://, wss://, unix:, stdio: or ask:";
+	*why =
+	    strncasecmp(url, "http://", 7) == 0
+		? "it does not begin with ws://, which stands here for http://"
+	    : strncasecmp(url, "https://", 8) == 0
+		? "it does not begin with wss://, which stands here for https://"
+	    : url[0] == '/'
+		? "a socket's begins with unix:"
+		: "it does not begin with ws://, wss://, unix:, stdio: or "
+		  "ask:, as in ws://HOST:PORT";
 	if (strlen(url) > URL_MAX) {
 		*why = "it is longer than 4096 bytes";
 		return -EINVAL;

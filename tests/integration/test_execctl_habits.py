@@ -42,6 +42,13 @@ def ctl(server, directory):
     (["run", "ls /"], "ls /: not found; a line for a shell is run by: sh -c 'LINE'"),
     (["run", "nosuch", "a|b"], "nosuch: not found in the PATH of the session\n"),
     (["shell", "ls"], "shell takes no `ls'; a command is run by: execctl run -t COMMAND\nusage: execctl [options] shell [options]\n"),
+    (["env"], "is `environments' meant?"),
+    (["tunnel", "80"], "is `run -L' meant?"),
+    (["environments", "rm", "x"], "what is there is changed in ~/.config/execd/environments.conf"),
+    (["-u", "http://h:1", "ls"], "it does not begin with ws://, which stands here for http://"),
+    (["-u", "h:1", "ls"], "as in ws://HOST:PORT"),
+    (["-u", "/run/x", "ls"], "a socket's begins with unix:"),
+    (["run", "-C", "/", "/etc"], "not started: /etc in /: Permission denied"),
     (["ps", "x"], "ps takes no `x'\nusage: "),
     (["kill", "-99", "x"], "--signal: there is no signal `99'"),
     (["kill", "-FOO", "x"], "--signal: there is no signal `FOO'"),
@@ -394,3 +401,15 @@ def test_cp_from_a_pipe(ctl, directory):
     assert (directory / "there/fifo").read_bytes() == b"" and os.listdir(directory / "t") == []
     r = ctl("cp", "/dev/stdin", f":{directory}/there", input=b"x", env={"TMPDIR": "/nosuch"})
     assert r.code == 125 and r.err == "execctl: cp: /dev/stdin: /nosuch: No such file or directory; nothing was copied\n"
+
+
+def test_environments_are_forgiving(ctl, directory):
+    (directory / "tok").write_text("t")
+    ctl.ok("--token-file", "tok", "environments", "add", "build-box", "ws://127.0.0.1:1", cwd=directory)
+    assert f"token-file = {directory}/tok\n" in (directory / "environments.conf").read_text()
+    r = ctl("-e", "biuld-box", "run", "true")
+    assert r.code == 255 and "there is no environment `biuld-box'; is `build-box' meant?\n" in r.err
+    r = ctl("-e", "other", "run", "true")
+    assert r.code == 255 and r.err == "execctl: there is no environment `other'\n"
+    r = ctl("run", "true", env={"EXECD_TOKEN": ""})
+    assert r.code == 255 and r.err == "execctl: EXECD_TOKEN is set, and empty\n"

@@ -128,7 +128,10 @@ called_here(const char *name)
 		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" },
 		{ "version", "--version" }, { "rm", "run rm" },
 		{ "mkdir", "run mkdir" }, { "mv", "run mv" },
-		{ "top", "run top" } };
+		{ "top", "run top" }, { "env", "environments" },
+		{ "tunnel", "run -L" }, { "port", "run -L" },
+		{ "rsync", "cp -r" }, { "inspect", "ps --json" },
+		{ "tail", "logs" }, { "token", "--token-file" } };
 
 	for (size_t i = 0; i < nitems(names); i++)
 		if (strcmp(names[i][0], name) == 0)

@@ -646,6 +646,20 @@ directory_known(void *arg, const struct execd_answer *a)
 		say_not_found(r, a->code == RPC_NOT_FOUND);
 }
 
+/* The kernel does not say whether it is the program or the directory. */
+static void
+say_why(struct run *r, const char *message)
+{
+	const struct execd_start *s = r->start;
+	bool bare = s != NULL && s->cwd != NULL &&
+		    strncmp(message, "Permission denied (", 19) == 0;
+
+	run_finish(r, execctl_fail(r->ctl, start_status(message),
+			  "the command was not started: %s%s%s%s%s",
+			  bare ? s->argv[0] : "", bare ? " in " : "",
+			  bare ? s->cwd : "", bare ? ": " : "", message));
+}
+
 /* A missing program and a missing directory give the same error. */
 static void
 on_failed(void *arg, int code, const char *message)
@@ -674,8 +688,7 @@ on_failed(void *arg, int code, const char *message)
 		ask_path(r->ctl, "fs/getMetadata", r->start->cwd,
 		    directory_known, r);
 	else
-		run_finish(r, execctl_fail(r->ctl, start_status(message),
-				  "the command was not started: %s", message));
+		say_why(r, message);
 }
 
 static const struct execd_process_events events = { .started = on_started,
