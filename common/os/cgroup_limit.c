@@ -115,60 +115,54 @@ cgroup_take_back(const struct cgroup *c)
 	    c, read_controllers(dir, "cgroup.subtree_control"), '-');
 }
 
+/* Writes the number, or for 0 what says so. */
 static int
-write_number(int dir, const char *name, uint64_t value)
+set(int dir, const char *name, uint64_t value, const char *zero)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
-	return write_whole(dir, name, text);
+	return write_whole(dir, name, value > 0 ? text : zero);
 }
 
 /* Some kernels do not have the file; that is no error. */
 static int
-write_optional(int dir, const char *name, uint64_t value)
+optional(int err)
 {
-	int err = write_number(dir, name, value);
-
 	return err == -ENOENT ? 0 : err;
 }
 
 static int
-limit_pids(const struct cgroup *c, uint64_t pids, bool again)
+limit_pids(const struct cgroup *c, const struct cgroup_limits *l)
 {
 	int v1 = c->dirs[CGROUP_PIDS];
-	int dir = v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED];
 
-	if (pids > 0)
-		return write_number(dir, "pids.max", pids);
-	return again ? write_whole(dir, "pids.max", "max") : 0;
+	if (l->pids == 0 && !l->again)
+		return 0;
+	return set(
+	    v1 >= 0 ? v1 : c->dirs[CGROUP_UNIFIED], "pids.max", l->pids, "max");
 }
 
 /* Memory is limited together with swap, so that a group cannot exceed its limit
  * by swapping. */
 static int
-limit_memory(const struct cgroup *c, uint64_t bytes, bool may_swap, bool again)
+limit_memory(const struct cgroup *c, const struct cgroup_limits *l)
 {
 	int v1 = c->dirs[CGROUP_MEMORY], v2 = c->dirs[CGROUP_UNIFIED], err;
+	uint64_t bytes = l->memory_bytes;
 
-	if (bytes == 0 && !again)
+	if (bytes == 0 && !l->again)
 		return 0;
 	/* Else version 1 refuses a limit above the one with swap. */
-	if (v1 >= 0 && again)
-		(void)write_whole(v1, "memory.memsw.limit_in_bytes", "-1");
-	if (bytes == 0)
-		return v1 >= 0 ? write_whole(v1, "memory.limit_in_bytes", "-1")
-			       : write_whole(v2, "memory.max", "max");
-	if (v1 >= 0) {
-		err = write_number(v1, "memory.limit_in_bytes", bytes);
-		return err < 0 || may_swap
-			   ? err
-			   : write_optional(
-				 v1, "memory.memsw.limit_in_bytes", bytes);
-	}
-	err = write_number(v2, "memory.max", bytes);
-	return err < 0 || may_swap ? err
-				   : write_optional(v2, "memory.swap.max", 0);
+	if (v1 >= 0 && l->again)
+		(void)set(v1, "memory.memsw.limit_in_bytes", 0, "-1");
+	err = v1 >= 0 ? set(v1, "memory.limit_in_bytes", bytes, "-1")
+		      : set(v2, "memory.max", bytes, "max");
+	if (err < 0 || bytes == 0 || l->may_swap)
+		return err;
+	return optional(
+	    v1 >= 0 ? set(v1, "memory.memsw.limit_in_bytes", bytes, "-1")
+		    : set(v2, "memory.swap.max", 0, "0"));
 }
 
 /* Version 1 cannot do this; it kills a single process. */
@@ -177,64 +171,60 @@ end_together(const struct cgroup *c)
 {
 	return c->dirs[CGROUP_MEMORY] >= 0
 		   ? 0
-		   : write_optional(
-			 c->dirs[CGROUP_UNIFIED], "memory.oom.group", 1);
+		   : optional(set(
+			 c->dirs[CGROUP_UNIFIED], "memory.oom.group", 1, "0"));
 }
 
 static int
-limit_cpu(const struct cgroup *c, uint32_t percent, bool again)
+limit_cpu(const struct cgroup *c, const struct cgroup_limits *l)
 {
-	uint64_t quota_us = (uint64_t)percent * (CPU_PERIOD_US / 100);
-	int v1 = c->dirs[CGROUP_CPU], err;
+	uint64_t quota_us = (uint64_t)l->cpu_percent * (CPU_PERIOD_US / 100);
+	int v1 = c->dirs[CGROUP_CPU], err = 0;
 	char text[64];
 
-	if (percent == 0 && !again)
+	if (quota_us == 0 && !l->again)
 		return 0;
-	if (percent == 0)
-		return v1 < 0 ? write_whole(
-				    c->dirs[CGROUP_UNIFIED], "cpu.max", "max")
-			      : write_whole(v1, "cpu.cfs_quota_us", "-1");
 	if (v1 < 0) {
 		snprintf(text, sizeof(text), "%llu %d",
 		    (unsigned long long)quota_us, CPU_PERIOD_US);
-		return write_whole(c->dirs[CGROUP_UNIFIED], "cpu.max", text);
+		return write_whole(c->dirs[CGROUP_UNIFIED], "cpu.max",
+		    quota_us > 0 ? text : "max");
 	}
-	err = write_number(v1, "cpu.cfs_period_us", CPU_PERIOD_US);
+	if (quota_us > 0)
+		err = set(v1, "cpu.cfs_period_us", CPU_PERIOD_US, "");
 	if (err == 0)
-		err = write_number(v1, "cpu.cfs_quota_us", quota_us);
+		err = set(v1, "cpu.cfs_quota_us", quota_us, "-1");
 	/* Version 1 refuses a limit above that of a parent group. The parent's
 	 * limit then applies, so this is no error. */
 	return err == -EINVAL ? 0 : err;
 }
 
-/* Returns what is written: 0 is nothing, 100 what the kernel gives to a group.
- */
-static uint64_t
-weight_of(uint32_t weight, bool again)
+/* 100 is what the kernel gives to a group; in version 1 that is 1024 shares. */
+static int
+weigh_cpu(const struct cgroup *c, const struct cgroup_limits *l)
 {
-	return weight == 0 && again ? 100 : weight;
+	uint64_t weight = l->cpu_weight > 0 ? l->cpu_weight : 100;
+	int v1 = c->dirs[CGROUP_CPU];
+
+	if (l->cpu_weight == 0 && !l->again)
+		return 0;
+	return v1 < 0 ? set(c->dirs[CGROUP_UNIFIED], "cpu.weight", weight, "")
+		      : set(v1, "cpu.shares", weight * 1024 / 100, "");
 }
 
-/* In version 1 who has no weight has 1024 shares. */
+/* The file's name depends on who schedules the disks. Where nobody weighs,
+ * nobody has another weight. */
 static int
-weigh_cpu(const struct cgroup *c, uint64_t weight)
+weigh_io(const struct cgroup *c, const struct cgroup_limits *l)
 {
-	int v1 = c->dirs[CGROUP_CPU], v2 = c->dirs[CGROUP_UNIFIED];
+	int dir = c->dirs[CGROUP_UNIFIED], err;
 
-	return weight == 0 ? 0
-	       : v1 < 0	   ? write_number(v2, "cpu.weight", weight)
-			: write_number(v1, "cpu.shares", weight * 1024 / 100);
-}
-
-/* The file's name depends on who schedules the disks. */
-static int
-weigh_io(const struct cgroup *c, uint64_t weight)
-{
-	int dir = c->dirs[CGROUP_UNIFIED];
-	int err = weight == 0 ? 0 : write_number(dir, "io.weight", weight);
-
-	return err == -ENOENT ? write_number(dir, "io.bfq.weight", weight)
-			      : err;
+	if (l->io_weight == 0 && !l->again)
+		return 0;
+	err = set(dir, "io.weight", l->io_weight, "100");
+	if (err == -ENOENT)
+		err = set(dir, "io.bfq.weight", l->io_weight, "100");
+	return l->io_weight == 0 ? optional(err) : err;
 }
 
 int
@@ -244,20 +234,16 @@ cgroup_limit(
 	int err = 0;
 
 	if (controllers & CGROUP_COUNTS_PIDS)
-		err = limit_pids(c, l->pids, l->again);
+		err = limit_pids(c, l);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY)
-		err = limit_memory(c, l->memory_bytes, l->may_swap, l->again);
+		err = limit_memory(c, l);
 	if (err == 0 && controllers & CGROUP_COUNTS_MEMORY && l->end_together)
 		err = end_together(c);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
-		err = limit_cpu(c, l->cpu_percent, l->again);
+		err = limit_cpu(c, l);
 	if (err == 0 && controllers & CGROUP_COUNTS_CPU)
-		err = weigh_cpu(c, weight_of(l->cpu_weight, l->again));
-	if (err == 0 && controllers & CGROUP_COUNTS_IO) {
-		err = weigh_io(c, weight_of(l->io_weight, l->again));
-		/* Where nobody weighs, nobody has another weight. */
-		if (err == -ENOENT && l->io_weight == 0)
-			err = 0;
-	}
+		err = weigh_cpu(c, l);
+	if (err == 0 && controllers & CGROUP_COUNTS_IO)
+		err = weigh_io(c, l);
 	return err;
 }

@@ -46,50 +46,32 @@ limit_resources(const struct control_user *s)
 }
 
 /*
- * Makes the directories that are missing at the end of a path, the last for
- * that user. He gets no directory of root's by an end in between, and another
- * runner keeps the one that it has.
- */
-static void
-make_directories(char *path, size_t given, uid_t uid)
-{
-	char fresh[PATH_MAX + 8];
-
-	for (char *p = path + given; (p = strchr(p + 1, '/')) != NULL;) {
-		*p = '\0';
-		mkdir(path, 0700);
-		*p = '/';
-	}
-	snprintf(fresh, sizeof(fresh), "%s.new", path);
-	if ((mkdir(fresh, 0700) == 0 || errno == EEXIST) &&
-	    lchown(fresh, uid, (gid_t)-1) == 0)
-		renameat2(AT_FDCWD, fresh, AT_FDCWD, path, RENAME_NOREPLACE);
-}
-
-/*
  * The lists of the user's placeholders (execd(8)) are in a directory of his,
- * where only those get that have a descriptor of it. It stays open at
- * PLACEHOLDERS_FD, which is free now; without it the runner says so. An
- * ordinary user's runner opens them itself.
+ * below one of root's: only those get there who have a descriptor of it. It is
+ * open at PLACEHOLDERS_FD, which is free now; without it the runner says so. An
+ * ordinary user's runner opens them itself. Whoever makes the directory may end
+ * before it is the user's. So each child gives it to him before it opens it.
  */
 static void
 open_placeholder_lists(uid_t uid)
 {
 	const char *state = getenv("STATE_DIRECTORY");
-	bool given = state != NULL && state[0] == '/';
 	char path[PATH_MAX];
-	int fd;
+	int n, fd = -1;
 
 	if (!root.is_root)
 		return;
-	snprintf(path, sizeof(path), "%s%s/placeholders/%u",
-	    given ? state : "/var/lib", given ? "" : "/execd", uid);
-	fd = open(path, O_RDONLY | O_DIRECTORY);
-	if (fd < 0 && errno == ENOENT) {
-		make_directories(path, strlen(given ? state : "/var/lib"), uid);
+	if (state == NULL || state[0] != '/')
+		mkdir(state = "/var/lib/execd", 0700);
+	n = snprintf(path, sizeof(path) - 16, "%s/placeholders", state);
+	if (n >= (int)sizeof(path) - 16)
+		return;
+	mkdir(path, 0700);
+	snprintf(path + n, 16, "/%u", uid);
+	mkdir(path, 0700);
+	if (lchown(path, uid, (gid_t)-1) == 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY);
-	}
-	if (fd >= 0 && fd != PLACEHOLDERS_FD)
+	if (fd >= 0)
 		move_fd(fd, PLACEHOLDERS_FD, false);
 }
 
