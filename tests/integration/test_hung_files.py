@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from conftest import digest, poll
+from conftest import children_named, digest, poll
 from test_config import check
 from test_slow_start import FileSystem, slow  # noqa: F401: a fixture
 
@@ -47,6 +47,14 @@ def assert_serves(s, c, n):
     assert s.connect(token="t").ready().run("new", ["/bin/echo", "begins"]).stdout == "begins\n"
 
 
+def assert_knows_nothing(s):
+    """One process waits for the disk, and is no copy of root's: it has a program of its own, and not even root's log."""
+    pid, = poll(lambda: len(found := children_named(s.pid, "execd-child")) == 1 and found, what="the one that waits")
+    assert os.readlink(f"/proc/{pid}/exe").endswith("/execd-child")
+    open_files = {int(n): os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")}
+    assert {open_files[n] for n in (0, 1, 2)} == {"/dev/null"} and len(open_files) <= 7, open_files
+
+
 OFTEN = ("certificate", "unix listener", "audit file", "recordings")     # the others go the same ways
 
 
@@ -62,6 +70,7 @@ def test_a_reload_ends(configured, user, slow, named, what):  # noqa: F811
             said = s.reload(text, "reload: refused")
             # Root's line, and that of the reload, which its asker is told.
             assert SAID.format(path=path) in said and re.search(rf"broker\[.*{path}: (its disk|Connection timed out)", said), said
+            assert_knows_nothing(s)
             assert_serves(s, c, n)
     finally:
         slow.answers()
