@@ -87,7 +87,9 @@ work(const struct task *t, int own, struct control_found *found)
 	case TASK_RECORD:
 		return make_record(p, found);
 	case TASK_PERMIT:
-		err = p->path[0] != '\0' ? place_permit(p) : 0;
+		err = p->path[0] == '\0' || p->file == PLACE_LOST
+			  ? 0
+			  : place_permit(p);
 		break;
 	case TASK_BIND:
 		err = place_bind(own, p);

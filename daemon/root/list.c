@@ -238,7 +238,7 @@ static int
 add_listener(
     struct listed_place *p, const struct list *old, struct control_found *found)
 {
-	int before = p->what.anew ? -1 : take_over(old, &p->what);
+	int before = p->what.file == PLACE_ANEW ? -1 : take_over(old, &p->what);
 
 	p->fd = before >= 0 ? before : make_socket(&p->what);
 	return ask(

@@ -138,6 +138,12 @@ enum control_place_kind {
 	PLACE_KINDS
 };
 
+enum place_file {
+	PLACE_OWN,  /* the socket goes on if its file is there */
+	PLACE_ANEW, /* another socket */
+	PLACE_LOST, /* it goes on, whatever became of its file */
+};
+
 #define CONTROL_ADDRESS_BYTES 28 /* struct sockaddr_in6 */
 #define CONTROL_GID_NONE      UINT32_MAX
 
@@ -149,7 +155,7 @@ struct control_place {
 	uint8_t address[CONTROL_ADDRESS_BYTES]; /* sockaddr; of a path: none */
 	char path[CONTROL_PATH_MAX];
 	uint8_t ipv6_only; /* [::] leaves IPv4 to others */
-	uint8_t anew;	   /* its file was removed: it does not go on */
+	uint8_t file;	   /* enum place_file: if the socket goes on */
 	uint8_t none;
 	uint32_t mode, gid; /* of a listener's path */
 };

@@ -3,6 +3,7 @@
 reload does to them (execd.conf(5))."""
 import os
 import pwd
+import shutil
 import signal
 import socket
 import stat
@@ -110,6 +111,24 @@ def test_what_takes_the_place_of_a_socket_file_blocks_no_reload(configured, user
         assert "nobody can connect" in said and "refused" not in said, said
     assert stat.S_IMODE((directory / "sock").stat().st_mode) == 0o604
     (directory / "sock").unlink()
+    s.reload(text, "max-sessions")
+    ready(s, s.url)
+
+
+def test_a_directory_that_was_removed_blocks_no_reload(configured, user, directory):
+    """Nor does what lies in its place. It listens where it did when the directory is there again."""
+    place = directory / "run"
+    place.mkdir(mode=0o755)
+    os.chown(place, user.pw_uid, user.pw_gid)
+    text = f"[listener path]\naddress = unix:{place}/sock\n" + identity(user)
+    s = configured(text)
+    for n, change in enumerate((lambda: shutil.rmtree(place), place.touch)):
+        change()
+        said = s.reload(text + f"[limits]\nmax-sessions = {n + 7}\n", "max-sessions")
+        assert "nobody can connect" in said and "refused" not in said, said
+    place.unlink()
+    place.mkdir(mode=0o755)
+    os.chown(place, user.pw_uid, user.pw_gid)
     s.reload(text, "max-sessions")
     ready(s, s.url)
 

@@ -454,11 +454,11 @@ spawn_place(struct control_place *place, int *fd, struct control_found *found)
 	paths++;
 	tell(SPAWN_PLACE, place, sizeof(*place));
 	*fd = hear_found(place->path, found);
-	if (found->error != ENOENT || place->kind != PLACE_LISTENER ||
-	    place->anew)
+	if (found->error == 0 || place->kind != PLACE_LISTENER ||
+	    place->path[0] == '\0' || place->file == PLACE_LOST)
 		return -(int)found->error;
-	/* Somebody has removed the file of the socket that was to go on. */
-	place->anew = true;
+	/* Whoever may write there keeps no reload away. */
+	place->file++;
 	return spawn_place(place, fd, found);
 }
 

@@ -256,7 +256,11 @@ have_bound(struct listener *l)
 	l->place = p.number;
 	if (err == 0)
 		err = fd < 0 ? -EBADMSG : take_socket(l, fd);
-	if (err == 0 && lstat(p.path, &st) == 0 && !S_ISSOCK(st.st_mode))
+	if (err < 0 || p.path[0] == '\0')
+		return err;
+	if (lstat(p.path, &st) < 0)
+		log_warn(-errno, "%s: nobody can connect", l->address);
+	else if (!S_ISSOCK(st.st_mode))
 		log_warn(0,
 		    "%s: somebody has put something else there: nobody can "
 		    "connect",
