@@ -219,7 +219,8 @@ job_init(struct job *j, struct execctl *ctl, const char *const *argv)
 	const char *cwd = option(ctl->parsed, "cwd");
 	int code;
 
-	*j = (struct job){ .start.argv = argv };
+	*j = (struct job){ .start.argv = argv,
+		.start.hold_output = option(ctl->parsed, "detach") == NULL };
 	code = take_duration(ctl, "timeout", UINT64_MAX, &j->start.timeout_ms);
 	if (code == 0)
 		code = take_env(ctl, j);

@@ -14,6 +14,7 @@
 #define CAN_TIMEOUT	       "processTimeout"
 #define CAN_EXIT_DETAILS       "processExitDetails"
 #define CAN_RETENTION_WAIT     "processRetentionWait"
+#define CAN_RETENTION_HOLD     "processRetentionHold"
 #define CAN_START_ID	       "processStartId"
 #define CAN_APPEND	       "fsOpenAppend"
 #define CAN_CHMOD	       "fsChmod"

@@ -230,9 +230,11 @@ struct execd_process {
 	char *id; /* owned */
 	struct execd_process_events events;
 	void *arg;
-	bool started; /* the server has it */
-	bool pulls;   /* its output waits until it is read */
-	bool ended;   /* closed or failed: no event follows */
+	bool started;	     /* the server has it */
+	bool pulls;	     /* its output waits until it is read */
+	bool holds;	     /* or until it is told what has arrived, */
+	uint64_t told_bytes; /* which is this */
+	bool ended;	     /* closed or failed: no event follows */
 	bool exited;
 	struct execd_exit read_exit; /* what process/read reported */
 	bool read_closed; /* it was also closed; kept while details are asked */

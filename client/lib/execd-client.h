@@ -376,6 +376,10 @@ struct execd_start {
 	/* Its output waits while there is no connection, however long, so that
 	 * none is lost. A server that cannot do that keeps the newest. */
 	bool wait_output;
+	/* None that was sent is lost with the connection: the command waits
+	 * when about 1 MiB has not arrived. A server that cannot do that keeps
+	 * the newest. Not with wait_output. */
+	bool hold_output;
 	const char *sandbox; /* JSON text of a sandbox context; NULL: none */
 	/* The patterns of hosts that are all of the network the command has,
 	 * ends with NULL; NULL: as the sandbox says. Needs the server's

@@ -8,7 +8,8 @@
 #include "base64.h"
 #include "capabilities.h"
 
-#define MANY_CHUNKS 4 /* in one answer to process/read */
+#define MANY_CHUNKS   4		   /* in one answer to process/read */
+#define ARRIVED_BYTES (256u << 10) /* of output, between two messages */
 
 /* --- decoding ----------------------------------------------------------- */
 
@@ -143,6 +144,20 @@ hand_out_exit(struct execd_process *p, const struct execd_exit *how)
 		p->events.exited(p->arg, how);
 }
 
+/* A command may wait for this. */
+static void
+tell_arrived(struct execd_process *p)
+{
+	struct json_text t;
+
+	if (!p->holds || p->bytes - p->told_bytes < ARRIVED_BYTES)
+		return;
+	p->told_bytes = p->bytes;
+	process_begin(p, &t);
+	json_key_u64(&t.w, "bytes", p->bytes);
+	calls_send(p, "process/arrived", &t, NULL, NULL);
+}
+
 static void
 hand_out(struct execd_process *p, const struct event *e)
 {
@@ -150,6 +165,7 @@ hand_out(struct execd_process *p, const struct event *e)
 	switch (e->kind) {
 	case EVENT_OUTPUT:
 		p->bytes += e->len;
+		tell_arrived(p);
 		if (p->events.output != NULL && e->len > 0)
 			p->events.output(p->arg, e->stream, e->data, e->len);
 		break;

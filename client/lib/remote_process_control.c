@@ -272,9 +272,9 @@ send_start(struct execd_process *p, const struct execd_start *s)
 		json_key_cstring(&t.w, "startId", p->id);
 	if (s->timeout_ms != 0)
 		json_key_u64(&t.w, "timeoutMs", s->timeout_ms);
-	if (p->pulls) {
+	if (p->pulls || p->holds) {
 		json_key_begin(&t.w, "retention", '{');
-		json_key_bool(&t.w, "wait", true);
+		json_key_bool(&t.w, p->pulls ? "wait" : "hold", true);
 		json_end(&t.w, '}');
 	}
 	if (s->sandbox != NULL) {
@@ -309,6 +309,8 @@ execd_process_start(struct execd_client *c, const struct execd_start *start,
 	    events, arg);
 	(*out)->pulls =
 	    start->wait_output && execd_client_can(c, CAN_RETENTION_WAIT);
+	(*out)->holds = start->hold_output && !(*out)->pulls &&
+			execd_client_can(c, CAN_RETENTION_HOLD);
 	send_start(*out, start);
 	return 0;
 }
@@ -359,6 +361,7 @@ execd_process_attach(struct execd_client *c, const char *process_id,
 	    process_new(c, xstrdup(process_id), events, arg);
 
 	p->started = true;
+	p->holds = !c->watching && execd_client_can(c, CAN_RETENTION_HOLD);
 	process_read(p);
 	return p;
 }

@@ -89,8 +89,11 @@ decode_retention(
 	r->head_bytes = args_opt_u64(&in, "headBytes", 0);
 	r->has_tail = args_opt_number(&in, "tailBytes", &r->tail_bytes);
 	r->wait = args_opt_bool(&in, "wait", false);
+	r->hold = args_opt_bool(&in, "hold", false);
 	if (args_end(&in) < 0)
 		args_fail(a, "%s", in.error);
+	else if (r->hold && (r->wait || r->head_bytes > 0 || r->has_tail))
+		args_fail(a, "hold excludes wait, headBytes and tailBytes");
 	else if (r->wait && (r->head_bytes > 0 || r->has_tail))
 		args_fail(a, "wait excludes headBytes and tailBytes");
 }
@@ -260,6 +263,16 @@ params_process_close_stdin(struct args *a, union method_params *p)
 {
 	args_begin(a, "CloseStdinParams");
 	p->process_id.process_id = args_string(a, "processId");
+}
+
+void
+params_process_arrived(struct args *a, union method_params *p)
+{
+	struct process_arrived_params *r = &p->process_arrived;
+
+	args_begin(a, "ArrivedParams");
+	r->process_id = args_string(a, "processId");
+	r->bytes = args_u64(a, "bytes");
 }
 
 void

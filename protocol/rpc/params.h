@@ -95,8 +95,10 @@ struct process_start_params {
 		uint64_t head_bytes;
 		bool has_tail;	     /* false: the rest of the server's limit */
 		uint64_t tail_bytes; /* the newest output */
-		/* nothing is dropped: output waits until it is read */
+		/* nothing is dropped: output waits until it is read, */
 		bool wait;
+		/* or until the client says that what was sent has arrived */
+		bool hold;
 	} retention;
 	bool has_sandbox;
 	struct sandbox_context sandbox;
@@ -158,6 +160,11 @@ struct process_id_params {
 struct process_resize_params {
 	struct slice process_id;
 	uint16_t rows, cols;
+};
+
+struct process_arrived_params {
+	struct slice process_id;
+	uint64_t bytes; /* of output, in all */
 };
 
 struct process_list_params {
@@ -267,6 +274,7 @@ union method_params {
 	/* for methods with no other params */
 	struct process_id_params process_id;
 	struct process_resize_params process_resize;
+	struct process_arrived_params process_arrived;
 	struct process_wait_params process_wait;
 	struct process_forward_params process_forward;
 	struct process_list_params process_list;

@@ -128,6 +128,19 @@ method_process_resize(struct request *r, const union method_params *params)
 	return reply_empty(r);
 }
 
+int
+method_process_arrived(struct request *r, const union method_params *params)
+{
+	const struct process_arrived_params *p = &params->process_arrived;
+	struct session_process *sp = method_find_process(r, p->process_id);
+
+	if (sp == NULL)
+		return 0;
+	process_state_arrived(&sp->process.state, p->bytes);
+	process_resume(&sp->process);
+	return reply_empty(r);
+}
+
 /* Waits for closed instead of exited, so that the output is complete too. */
 int
 method_process_wait(struct request *r, const union method_params *params)

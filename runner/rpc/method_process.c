@@ -44,6 +44,9 @@ build_argv(const struct process_start_params *p)
 	return argv;
 }
 
+/* A client tells of what arrived in steps, which must be smaller. */
+#define HOLD_MIN_BYTES (1u << 20)
+
 static bool
 check_retention(const struct retention_params *p, uint64_t limit_bytes)
 {
@@ -77,6 +80,11 @@ apply_options(struct session_process *sp, const struct process_start_params *p,
 	if (p->has_retention && keep->wait)
 		process_state_wait(
 		    &sp->process.state, s->config.retention_bytes);
+	else if (p->has_retention && keep->hold)
+		process_state_hold(&sp->process.state,
+		    s->config.retention_bytes > HOLD_MIN_BYTES
+			? s->config.retention_bytes
+			: HOLD_MIN_BYTES);
 	else if (p->has_retention)
 		process_state_keep(&sp->process.state, keep->head_bytes,
 		    keep->has_tail

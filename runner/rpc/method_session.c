@@ -52,6 +52,7 @@ write_capabilities(struct json_writer *w, struct session *s)
 		"processOutputGaps",
 		"processRetention",
 		"processRetentionWait",
+		"processRetentionHold",
 		"processStartId",
 		"fsOpenAppend",
 		"fsMove",

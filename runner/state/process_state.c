@@ -212,8 +212,28 @@ process_state_wait(struct process_state *s, size_t wait_bytes)
 bool
 process_state_is_full(const struct process_state *s)
 {
+	uint64_t away = s->output_bytes - s->arrived_bytes;
+
+	if (s->hold_bytes > 0)
+		return away > 0 && away + CHUNK_MAX_BYTES > s->hold_bytes;
 	return s->wait_bytes > 0 && s->tail.bytes > 0 &&
 	       s->tail.bytes + CHUNK_MAX_BYTES > s->wait_bytes;
+}
+
+void
+process_state_hold(struct process_state *s, size_t hold_bytes)
+{
+	process_state_keep(s, 0, hold_bytes);
+	s->hold_bytes = hold_bytes;
+}
+
+void
+process_state_arrived(struct process_state *s, uint64_t bytes)
+{
+	if (bytes > s->output_bytes)
+		bytes = s->output_bytes;
+	if (bytes > s->arrived_bytes)
+		s->arrived_bytes = bytes;
 }
 
 /* What was taken counts as dropped, so that another reader sees the gap. */

@@ -73,6 +73,9 @@ struct process_state {
 	uint64_t head_seq;     /* last chunk of the head; 0: none */
 	/* output waits while so much was not taken; 0: the oldest is dropped */
 	size_t wait_bytes;
+	/* or while so much is not known to have arrived; 0: it does not */
+	size_t hold_bytes;
+	uint64_t arrived_bytes; /* of output_bytes */
 	bool exited;
 	bool closed;
 	int exit_code; /* valid once exited */
@@ -115,6 +118,15 @@ bool process_state_is_full(const struct process_state *s);
  * process_state_wait().
  */
 void process_state_taken(struct process_state *s, uint64_t seq);
+
+/*
+ * To be called before there is any output. The newest hold_bytes are kept, as
+ * without this, but none is dropped of which the client has not said that it
+ * arrived; the process waits in place of that.
+ */
+void process_state_hold(struct process_state *s, size_t hold_bytes);
+/* The client has so many bytes of output in all. */
+void process_state_arrived(struct process_state *s, uint64_t bytes);
 
 /*
  * Returns the maximal length of the next chunk, so that the head is filled

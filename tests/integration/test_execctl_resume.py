@@ -97,20 +97,31 @@ def test_a_deadline_that_was_missed_is_still_one(ctl, proxy):
     assert "time limit" in p.stderr.read().decode()
 
 
-def test_what_fell_out_of_retention_is_told(ctl, proxy, directory):
-    p = ctl.popen("run", "sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.1; done; "
-                                     f"head -c 3000000 /dev/zero; echo last; touch {directory}/done; exit 6")
+WRITES = "head -c 3000000 /dev/zero; echo last; touch {}/done; exit 6"
+
+
+def test_nothing_falls_out_while_the_connection_is_away(ctl, proxy, directory):
+    """The command waits with what is more than the server retains."""
+    p = ctl.popen("run", "sh", "-c", f"echo first; until [ -e {directory}/go ]; do sleep 0.1; done; {WRITES.format(directory)}")
     assert p.stdout.readline() == b"first\n"
     proxy.refusing = True
     proxy.cut()
     (directory / "go").touch()
-    poll(lambda: (directory / "done").exists(), what="the end")
+    assert "the connection is lost" in p.stderr.readline().decode()
+    assert not (directory / "done").exists()
     proxy.refusing = False
-    out, err = p.communicate(timeout=30)
-    err = err.decode()
-    assert p.returncode == 6
-    assert out.endswith(b"\0last\n") and len(out) < 2 << 20
-    assert "lost" in err and "fell out" in err
+    out, err = p.communicate(timeout=60)
+    assert (p.returncode, len(out), out[-6:]) == (6, 3000005, b"\0last\n") and b"lost" not in err, err
+
+
+def test_what_fell_out_of_retention_is_told(ctl, directory):
+    """As of a command that nobody waits for."""
+    session = ctl.ok("run", "-d", "sh", "-c", WRITES.format(directory)).split()[0].decode()
+    poll(lambda: (directory / "done").exists(), what="the end")
+    r = ctl("attach", session)
+    assert r.code == 6
+    assert r.out.endswith(b"\0last\n") and len(r.out) < 2 << 20
+    assert "lost" in r.err and "fell out" in r.err
 
 
 def test_a_long_cut_is_told(ctl, proxy):

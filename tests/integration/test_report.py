@@ -167,6 +167,30 @@ def test_output_that_waits_is_not_lost(spawn, directory):
     assert c.output("a") == b"" and c.exited("a")["exitCode"] == 7
 
 
+def test_output_that_is_held_is_not_lost_with_a_connection(server):
+    """What was on its way is read again, and the command waits until the client says that it has it. Others can read what
+    arrived."""
+    c = server.ready()
+    c.sh("a", "seq -f %09.0f 0 299999", retention={"hold": True})
+    c.wait(lambda: len(c.output("a")) >= 960 << 10, what="as much as is retained")
+    assert c.call("process/wait", {"processId": "a", "timeoutMs": 0})["bytesWritten"] <= 1 << 20
+    c.drop()
+    server.wait_log(f"session {c.session_id[:8]}: detached")
+    c = server.ready(resumeSessionId=c.session_id)
+    got, after = b"", 0
+    while len(got) < 3_000_000:
+        r = read(c, "a", afterSeq=after, waitMs=2**64 - 1)
+        assert "gap" not in r
+        got, after = got + joined(r), r["nextSeq"] - 1
+        assert c.request("process/arrived", {"processId": "a", "bytes": len(got)})["result"] == {}
+        assert len(joined(read(c, "a"))) >= min(len(got), 900 << 10), "what arrived is retained as usual"
+    assert got == numbers(300000)
+    assert c.finished("a").code == 0
+    assert c.start("b", ["true"], retention={"wait": True, "hold": True})["error"] == \
+        {"code": -32602, "message": "hold excludes wait, headBytes and tailBytes"}
+    assert c.request("process/arrived", {"processId": "none", "bytes": 1})["error"]["code"] == -32600
+
+
 def test_output_that_waits_does_not_hold_up_an_end(client):
     start = {"retention": {"wait": True}}
     client.sh("a", "seq -f %09.0f 0 299999", **start)

@@ -18,7 +18,7 @@ PARAMS = {r["properties"]["method"]["const"]: r["properties"]["params"] for r in
 # What only other clients ask for, and what asks the server about itself.
 NOT_USED = {"environment/info", "environment/status", "environmentConfig/read", "capabilities/discoverV2",
             "capabilityRoots/discoverV1", "command/exec", "command/exec/write", "command/exec/terminate", "fs/watchMissing",
-            "fs/readFile", "process/snapshot"}
+            "fs/readFile", "process/snapshot", "process/arrived"}
 TYPES = {"string": str, "boolean": bool, "array": list, "object": dict, "null": type(None)}
 
 

@@ -105,6 +105,8 @@ static const struct field {
 	{ "process/terminate", "mode", "\"graceful\"", ENUM, OPTIONAL },
 	{ "process/terminate", "timeoutMs", "null", U64, OPTIONAL },
 	{ "process/closeStdin", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/arrived", "processId", "\"p\"", STRING, REQUIRED },
+	{ "process/arrived", "bytes", "1", U64, REQUIRED },
 	{ "process/resize", "processId", "\"p\"", STRING, REQUIRED },
 	{ "process/resize", "rows", "1", SIZE, REQUIRED },
 	{ "process/resize", "cols", "1", SIZE, REQUIRED },

@@ -95,6 +95,8 @@ show_retention(struct json_writer *w, const union method_params *p)
 	json_u64(w, s->retention.head_bytes);
 	if (s->retention.has_tail)
 		json_u64(w, s->retention.tail_bytes);
+	if (s->retention.hold)
+		json_cstring(w, "hold");
 	if (s->retention.wait)
 		json_cstring(w, "wait");
 }
@@ -167,6 +169,13 @@ show_resize(struct json_writer *w, const union method_params *p)
 	show_slice(w, p->process_resize.process_id);
 	json_u64(w, p->process_resize.rows);
 	json_u64(w, p->process_resize.cols);
+}
+
+static void
+show_arrived(struct json_writer *w, const union method_params *p)
+{
+	show_slice(w, p->process_arrived.process_id);
+	json_u64(w, p->process_arrived.bytes);
 }
 
 static void
@@ -287,6 +296,8 @@ static const struct value_row value_rows[] = {
 	{ "fs/watch", show_watch, "{\"watchId\":7,\"path\":\"file:///a\"}",
 	    "[7,\"/a\"]" },
 	{ "process/closeStdin", show_id, ID "}", "[\"p\"]" },
+	{ "process/arrived", show_arrived, ID ",\"bytes\":9007199254740993}",
+	    "[\"p\",9007199254740993]" },
 	{ "process/resize", show_resize, ID ",\"rows\":65535,\"cols\":1}",
 	    "[\"p\",65535,1]" },
 	{ "process/forward", show_forward, ID ",\"port\":65535}",
@@ -372,6 +383,9 @@ static const struct error_row {
 	    "invalid type: string \"1\", expected u64" },
 	{ "process/start", START("true", ",\"retention\":{\"wait\":1}"),
 	    "invalid type: number, expected a boolean" },
+	{ "process/start",
+	    START("true", ",\"retention\":{\"wait\":true,\"hold\":true}"),
+	    "hold excludes wait, headBytes and tailBytes" },
 	{ "process/start",
 	    START("true", ",\"retention\":{\"wait\":true,\"tailBytes\":0}"),
 	    "wait excludes headBytes and tailBytes" },

@@ -361,6 +361,39 @@ test_output_that_waits(void **state)
 	process_state_clear(&s);
 }
 
+/* None is dropped before it arrived, and what arrived stays for others. */
+static void
+test_output_that_is_held(void **state)
+{
+	static char chunk[CHUNK_MAX_BYTES];
+	struct process_state s;
+	uint64_t next;
+
+	process_state_init(&s, 1000);
+	process_state_arrived(&s, 9);
+	process_state_hold(&s, 3 * sizeof(chunk));
+	for (uint64_t i = 1; i <= 3; i++) {
+		assert_false(process_state_is_full(&s));
+		process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
+	}
+	assert_true(process_state_is_full(&s));
+	process_state_arrived(&s, sizeof(chunk) - 1);
+	assert_true(process_state_is_full(&s));
+	process_state_arrived(&s, sizeof(chunk));
+	assert_false(process_state_is_full(&s));
+	process_state_arrived(&s, 0);
+	assert_false(process_state_is_full(&s));
+	assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).n, 3);
+	process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
+	assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).n, 3);
+	/* More than there is: what follows has not arrived for that. */
+	process_state_arrived(&s, UINT64_MAX);
+	for (uint64_t i = 1; i <= 3; i++)
+		process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
+	assert_true(process_state_is_full(&s));
+	process_state_clear(&s);
+}
+
 int
 main(void)
 {
@@ -376,6 +409,7 @@ main(void)
 		cmocka_unit_test(test_no_gap),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_output_that_waits),
+		cmocka_unit_test(test_output_that_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
