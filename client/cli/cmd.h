@@ -40,3 +40,4 @@ int cmd_info(struct execctl *ctl);
 int cmd_doctor(struct execctl *ctl);
 int cmd_environments(struct execctl *ctl);
 int cmd_completion(struct execctl *ctl);
+int cmd_ssh_config(struct execctl *ctl);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands execctl info, doctor, environments and completion.
+ * The commands execctl info, doctor, environments, completion and
+ * ssh-config.
  */
 #include "base.h"
 #include "cmd.h"
@@ -319,4 +320,22 @@ cmd_completion(struct execctl *ctl)
 	return execctl_fail(ctl, EXIT_CTL_USAGE,
 	    "completion: `%s' is not bash, zsh or fish",
 	    ctl->parsed->arguments[0]);
+}
+
+/* The program of that name beside this one, which is installed with it. */
+int
+cmd_ssh_config(struct execctl *ctl)
+{
+	const char *name = ctl->parsed->arguments[0];
+	char path[PATH_MAX] = "";
+	ssize_t n =
+	    readlink("/proc/self/exe", path, sizeof(path) - sizeof("-ssh"));
+
+	if (n > 0) {
+		strcpy(path + n, "-ssh");
+		execl(path, path, "--config", name, NULL);
+	}
+	execlp("execctl-ssh", "execctl-ssh", "--config", name, NULL);
+	return execctl_fail(
+	    ctl, EXIT_CTL_USAGE, "execctl-ssh: %s", strerror(errno));
 }

@@ -64,6 +64,8 @@ const struct command execctl_commands[] = {
 	    cmd_doctor },
 	{ "environments", "[list | add NAME URL]", "Servers by name",
 	    cmd_environments, environments_options, 0, 3 },
+	{ "ssh-config", "NAME", "Write what makes ssh(1) reach this server",
+	    cmd_ssh_config, NULL, 1, 1 },
 	{ "completion", "bash | zsh | fish", "Write a shell's completion",
 	    cmd_completion, NULL, 1, 1 },
 	{ 0 },
