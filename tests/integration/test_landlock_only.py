@@ -134,6 +134,7 @@ def test_what_is_in_force_is_what_is_said(bare, where):
     assert lines[:len(names)] == namespaces, "no namespace of its own, and none is claimed"
     assert [x.split()[1].strip("0") for x in lines[len(names):-1]] == ["", "", "", "", "1", "2"] and lines[-1] == "0"
     run(c, "true", where / "work", policy())
+    c.server.wait_log("landlock-only: no user namespaces, so that sandboxes of this session have Landlock")
     assert c.server.log.count("landlock-only: no user namespaces, so that sandboxes of this session have Landlock") == 1
 
 

@@ -446,7 +446,7 @@ def test_the_helper_is_killed(spawn, origin):
     got, _ = end(c, "p")
     going.set()
     assert got == ["reset", [200, "hi", None], [200, "hi", None]]
-    assert s.log.count("execd-netproxy ended unexpectedly") == 2
+    poll(lambda: s.log.count("execd-netproxy ended unexpectedly") == 2, what="both lines")
     assert "sandbox" in start(c, "q", "env", **own(at)) and end(c, "q")
 
 
@@ -462,7 +462,8 @@ def test_the_helper_is_stopped(spawn, origin):
     kill(helper, signal.SIGSTOP)
     c.write("p", "\n")
     got, _ = end(c, "p")
-    assert got == [[200, "hi", None]] * 2 and "execd-netproxy was stopped by a signal, and is replaced" in s.log
+    assert got == [[200, "hi", None]] * 2
+    s.wait_log("execd-netproxy was stopped by a signal, and is replaced")
 
 
 @pytest.mark.parametrize("more,enforced", [("", "listed"), ("over-limit = clamp\nallow-network = no\n", "restricted")])
@@ -511,7 +512,7 @@ def test_one_that_does_not_start(with_netproxy, spawn):
     told = {"host": "127.0.0.1", "port": int(port), "rule": None, "reason": "proxy_not_started"}
     assert c.call("process/wait", {"processId": "p"})["networkDenied"] == [told]
     assert [(d["reason"], d["decidedBy"]) for d in decisions(c, "p")] == [("proxy_not_started", "limit")]
-    assert "execd-netproxy ended unexpectedly" in s.log
+    s.wait_log("execd-netproxy ended unexpectedly")
     assert c.run("q", ["/bin/echo", "fine"], sandbox=POLICY, **own("a.example")).stdout == "fine\n"
     # The pauses before the next start grow, and nobody waits for their end: eight would take two minutes.
     knocks = [c.run(f"p{i}", [PYTHON, "-c", KNOCK], sandbox=POLICY, **own("a.example")) for i in range(8)]

@@ -86,7 +86,7 @@ def test_more_directories_than_are_watched(server, place, user):
     c = server.ready()
     box = Shell(c, workspace_write(place, more=[glob(str(place / "*/.env"))]), place)
     assert box.run("cat 1/.env 4200/.env; echo end", timeout=120).stdout == "end\n"
-    assert "is not watched, nor may others of this session be (at most 4096 directories are)" in server.log
+    server.wait_log("is not watched, nor may others of this session be (at most 4096 directories are)")
     c.drop()
 
 
