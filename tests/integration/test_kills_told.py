@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """A limit that acts is told where the person looks: a line on standard error before exited, members of exited and of
 process/read, execctl, the log. Who reads a bare 137 looks for a bug in the program."""
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -95,9 +96,14 @@ def test_processor_time_is_of_commands(start, work, sandboxed):
     assert r.stdout == "7\n8\n", r
     c.call("fs/getMetadata", {"path": f"file://{work}", **extra})
     runner = start.server.runner(c)
+    seen = 0
     for pid in [runner, *descendants(runner)]:
-        limit = pathlib.Path(f"/proc/{pid}/limits").read_text().splitlines()[1]
-        assert limit.split()[3:5] == ["unlimited", "unlimited"], limit
+        # The init of a command, or the sandbox's own child, may be ending.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            limit = pathlib.Path(f"/proc/{pid}/limits").read_text().splitlines()[1]
+            assert limit.split()[3:5] == ["unlimited", "unlimited"], limit
+            seen += 1
+    assert seen >= 2
 
 
 def test_processor_time(start, work):

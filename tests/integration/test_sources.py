@@ -138,6 +138,7 @@ def test_a_flood_of_failures_does_not_fill_the_log(configured, user):
     assert " 401 " in first_line(s, WRONG, "127.0.0.3")
     assert " 401 " in first_line(s, upgrade(), "127.0.0.2")
     s.wait_log("refused: missing websocket bearer token")
+    poll(lambda: len(re.findall("websocket 127.0.0.2:.*: not HTTP", s.log)) >= 10, what="the front-end's lines")
     lines = s.log.splitlines()
     for what in ("websocket 127.0.0.2:.*refused: invalid", "websocket 127.0.0.2:.*: not HTTP"):
         n = len([line for line in lines if re.search(what, line)])
