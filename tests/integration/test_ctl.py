@@ -11,8 +11,9 @@ import threading
 import time
 
 import pytest
-from conftest import EXECD, ROOT, as_user, change_users, is_alive, kill, pids_with, poll, stopped
+from conftest import EXECD, ROOT, as_user, change_users, digest, is_alive, kill, pids_with, poll, stopped
 from execctl import Execctl
+from execd_client import Closed
 from test_audit import configuration, events
 
 KEYS = {"id", "number", "identity", "user", "token", "peer", "state", "ageMs", "detachedMs", "keepMs", "keepLeftMs", "commands", "watchers", "runner",
@@ -322,6 +323,36 @@ def test_two_reloads_at_once(audited):
         assert "another reload is under way" in ctl("reload", code=1)
     assert first.wait(30) == 3
     assert "max-sesions" in ctl("reload", code=3)
+
+
+def two(user, listener="", rest=""):
+    return ("[listener main]\naddress = ws://127.0.0.1:0\n" + listener + "".join(
+        f"[identity {n}]\nuser = {user.pw_name}\nsandbox-allow-unsandboxed = yes\ntoken-sha256 = {digest('tok-' + n)}\n" for n in "ab") + rest)
+
+
+def test_the_last_refusals_are_explained(configured, user):
+    """Without an audit log, too: who, when, which listener, identity and token, why, and for how long."""
+    s = configured(two(user, "identities = a\n", f"[token laptop]\nidentity = b\nsha256 = {digest('lap')}\n"
+                       "[limits]\nexempt = none\nmax-sessions = 1\npenalty-authentication = 1s\npenalty-threshold = 80s\n"))
+    ctl = Ctl(s, user)
+    assert ctl.json("explain") == {"refusals": []}
+    for token in ("wrong", "lap"):
+        with pytest.raises(Closed, match="401"):
+            s.connect(token=token)
+    s.connect(token="tok-a").ready()
+    with pytest.raises(AssertionError, match="limit of 1 sessions reached"):
+        s.connect(token="tok-a").ready()
+    wrong, barred, full = ctl.json("explain")["refusals"]
+    assert wrong["reason"] == "invalid websocket bearer token" and wrong["listener"] == "main" and "127.0.0.1" in wrong["peer"], wrong
+    assert (barred["identity"], barred["token"], barred["reason"]) == ("b", "laptop", "the client is not known here"), barred
+    assert full["identity"] == "a" and "sessions" in full["reason"], full
+    lines = ctl("explain").splitlines()
+    assert lines[0].split()[0] == "TIME" and re.search(r" main +b +laptop .* the client is not known here$", lines[2]), lines
+    for _ in range(79):
+        with pytest.raises(Closed, match="401"):
+            s.connect(token="wrong")
+    last = poll(lambda: (x := ctl.json("explain")["refusals"])[-1]["reason"].startswith("too many") and x, what="the penalty")
+    assert len(last) == 64 and re.fullmatch(r"too many failures from there, refused for 8\d s", last[-1]["reason"]), last[-1]
 
 
 def test_without_a_file_there_is_nothing_to_reload(spawn, user):

@@ -312,7 +312,7 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
 {
 	struct audit_event e;
 
-	if (!audit_is_kept(&m->conf->audit))
+	if (found->who != NULL && !audit_is_kept(&m->conf->audit))
 		return;
 	begin(&e, found->who ? "granted" : "refused", a->peer, a->proxy, l);
 	if (path != NULL)

@@ -338,6 +338,39 @@ format_now(char text[40])
 	snprintf(text + n, 40 - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
+/* Whoever was refused asks the operator why. */
+static struct {
+	char *text[AUDIT_REFUSALS_MAX];
+	size_t n; /* all that there ever were */
+} refusals;
+
+static void
+remember(const struct buf *text)
+{
+	char **place = &refusals.text[refusals.n++ % AUDIT_REFUSALS_MAX];
+
+	free(*place);
+	*place = xasprintf("%.*s", (int)text->len, (char *)text->data);
+}
+
+const char *
+audit_refusal(size_t i)
+{
+	size_t kept =
+	    refusals.n < AUDIT_REFUSALS_MAX ? refusals.n : AUDIT_REFUSALS_MAX;
+
+	return i < kept
+		   ? refusals.text[(refusals.n - kept + i) % AUDIT_REFUSALS_MAX]
+		   : NULL;
+}
+
+static bool
+is_refusal(const char *event)
+{
+	return strcmp(event, "refused") == 0 ||
+	       strcmp(event, "session-refused") == 0;
+}
+
 void
 audit_begin(struct audit_event *e, const char *event)
 {
@@ -345,6 +378,7 @@ audit_begin(struct audit_event *e, const char *event)
 
 	format_now(now);
 	e->start = (struct audit_start){ .session = "" };
+	e->refusal = is_refusal(event);
 	buf_init(&e->text, EVENT_MAX);
 	buf_init(&e->fields, EVENT_MAX);
 	json_writer_init(&e->json, &e->text);
@@ -519,6 +553,8 @@ audit_end(struct audit_event *e, struct audit_rules *a)
 	int first = 0;
 
 	json_end(&e->json, '}');
+	if (e->refusal)
+		remember(&e->text);
 	for (size_t i = 0; i < AUDIT_PLACES; i++) {
 		int err = a->sinks[i].path != NULL ? deliver(a, i, e) : 0;
 

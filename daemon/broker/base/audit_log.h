@@ -70,6 +70,7 @@ struct audit_event {
 	struct json_writer json;
 	struct buf fields; /* some of the members, as fields of the journal */
 	struct audit_start start;
+	bool refusal;
 };
 
 extern const struct conf_type audit_files_type; /* uint8_t */
@@ -101,6 +102,11 @@ void audit_number(struct audit_event *e, const char *key, uint64_t value);
  * a record.
  */
 int audit_end(struct audit_event *e, struct audit_rules *a);
+
+/* The record of one of the last refusals, also where there is no audit log, as
+ * JSON; the first is the oldest. NULL: there is none any more. */
+#define AUDIT_REFUSALS_MAX 64
+const char *audit_refusal(size_t i);
 
 /* Tells whether a destination lacks a record and has taken none since. */
 bool audit_is_failing(const struct audit_rules *a);

@@ -27,6 +27,7 @@ static const char usage_text[] =
     "  status                    whether execd works\n"
     "  reload                    read the configuration again, and print what\n"
     "                            changed, or what is wrong with it\n"
+    "  explain                   the last refusals: who, when and why\n"
     "  token new NAME --identity ID [--expires 90d]\n"
     "                            make a token, and print it once\n"
     "  token list                the tokens that have names\n"
@@ -458,6 +459,25 @@ print_tokens(const struct json_value *result)
 }
 
 static void
+print_refusals(const struct json_value *result)
+{
+	const struct json_value *all = json_get(result, "refusals");
+
+	printf("%-24s %-12s %-12s %-12s %-30s %s\n", "TIME", "LISTENER",
+	    "IDENTITY", "TOKEN", "PEER", "WHY");
+	for (const struct json_value *r = all ? all->first : NULL; r != NULL;
+	     r = r->next) {
+		print_column(r, "time", 24);
+		print_column(r, "listener", 12);
+		print_column(r, "identity", 12);
+		print_column(r, "token", 12);
+		print_column(r, "peer", 30);
+		print_text(stdout, text_of(r, "reason"));
+		putchar('\n');
+	}
+}
+
+static void
 print_value(const struct json_value *v)
 {
 	const char *between = "";
@@ -510,6 +530,8 @@ print_result(const struct ctl_options *o, const struct json_value *result)
 		print_list(result);
 	else if (strcmp(o->command, "tokens") == 0)
 		print_tokens(result);
+	else if (strcmp(o->command, "explain") == 0)
+		print_refusals(result);
 	else if (strcmp(o->command, "reload") == 0)
 		print_lines(stdout, text_of(result, "log"));
 	else

@@ -151,8 +151,8 @@ take_request(struct ctl_request *r, const struct json_value *root)
 	if (c == NULL)
 		ctl_refuse(r, "badRequest",
 		    "command: `%s` is none of list, show, "
-		    "kill, drain, undrain, status, reload, tokens, token-new, "
-		    "token-revoke",
+		    "kill, drain, undrain, status, reload, explain, tokens, "
+		    "token-new, token-revoke",
 		    command);
 	return c != NULL && fits(r, "session", c->session, r->session) &&
 		       fits(r, "reason", c->reason, r->reason) &&
@@ -692,6 +692,18 @@ answer_token_revoke(struct ctl_request *r, struct json_writer *w)
 	return answer_reload(r, w);
 }
 
+static int
+answer_explain(struct ctl_request *r, struct json_writer *w)
+{
+	const char *text;
+
+	json_key_begin(w, "refusals", '[');
+	for (size_t i = 0; (text = audit_refusal(i)) != NULL; i++)
+		json_raw(w, text, strlen(text));
+	json_end(w, ']');
+	return 0;
+}
+
 void
 ctl_write_reloaded(struct buf *b, int code, const char *told)
 {
@@ -720,6 +732,7 @@ const struct ctl_command ctl_commands[] = {
 	{ .name = "undrain", .answer = answer_undrain },
 	{ .name = "status", .answer = answer_status },
 	{ .name = "reload", .answer = answer_reload },
+	{ .name = "explain", .answer = answer_explain },
 	{ .name = "tokens", .answer = answer_tokens },
 	{ .name = "token-new",
 	    .token = true,

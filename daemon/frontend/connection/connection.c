@@ -285,13 +285,20 @@ connection_recv(struct connection *c, void *p, size_t n)
 void
 connection_penalise(struct connection *c, enum offence offence)
 {
+	char text[128];
+	int64_t ms;
+
 	if (c->source != NULL)
 		metrics.penalties[offence]++;
-	if (source_penalise(&config, c->source, offence, now_ms()) &&
-	    log_permits(LOG_DECISION, c->peer, "penalty"))
-		log_warn(0,
-		    "%s: too many failures from there, refused for a while",
-		    c->peer);
+	ms = source_penalise(&config, c->source, offence, now_ms());
+	if (ms == 0)
+		return;
+	snprintf(text, sizeof(text),
+	    "too many failures from there, refused for %lld s",
+	    (long long)(ms + 999) / 1000);
+	broker_refused(c, text);
+	if (log_permits(LOG_DECISION, c->peer, "penalty"))
+		log_warn(0, "%s: %s", c->peer, text);
 }
 
 /* --- the end ------------------------------------------------------------ */

@@ -315,7 +315,7 @@ cost_of(const struct frontend_limits *c, enum offence offence)
 	return 0;
 }
 
-bool
+int64_t
 source_penalise(const struct frontend_limits *c, struct source *s,
     enum offence offence, int64_t now)
 {
@@ -323,12 +323,14 @@ source_penalise(const struct frontend_limits *c, struct source *s,
 	int64_t threshold = c->penalty_threshold_ms;
 
 	if (s == NULL || c->penalty_max_ms == 0)
-		return false;
+		return 0;
 	before = s->until > now ? s->until - now : 0;
 	s->until = now + before + cost_of(c, offence);
 	if (s->until > max)
 		s->until = max;
-	return before <= threshold && s->until - now > threshold;
+	return before <= threshold && s->until - now > threshold
+		   ? s->until - now
+		   : 0;
 }
 
 size_t

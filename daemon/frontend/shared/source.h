@@ -49,9 +49,9 @@ struct fair_source *source_share(struct source *s);
 /* Ends a connection of the source. s may be NULL. */
 void source_leave(struct source *s, int64_t now);
 
-/* Adds the penalty for an offence. Returns true if the source is refused from
- * now on and was not before. s may be NULL. */
-bool source_penalise(const struct frontend_limits *c, struct source *s,
+/* Adds the penalty for an offence. Returns for how many milliseconds the source
+ * is refused from now on, if it was not before; else 0. s may be NULL. */
+int64_t source_penalise(const struct frontend_limits *c, struct source *s,
     enum offence offence, int64_t now);
 
 /* Returns the number of remembered sources. */
