@@ -177,6 +177,7 @@ control_verdict_name(enum verdict verdict)
 		[VERDICT_EXPIRED_TOKEN] = "expired websocket bearer token",
 		[VERDICT_MEMBER] =
 		    "a new member of the group: `execd ctl reload` lets him in",
+		[VERDICT_LOCKED] = "the operator has locked this identity",
 	};
 
 	return (size_t)verdict < nitems(names) ? names[verdict] : "";

@@ -169,8 +169,9 @@ enum verdict {
 	VERDICT_NOT_OPERATOR,  /* known, and may not read /metrics: 403 */
 	VERDICT_EXPIRED_TOKEN, /* one with a name */
 	VERDICT_MEMBER,	       /* of a peer-group, since the last reload */
+	VERDICT_LOCKED,	       /* the operator has locked the identity */
 };
-#define VERDICTS (VERDICT_MEMBER + 1)
+#define VERDICTS (VERDICT_LOCKED + 1)
 
 struct control_verdict {
 	uint32_t conn;

@@ -191,3 +191,65 @@ def test_all_sessions_of_an_identity_end(made):
 
 def test_an_execd_without_a_file(spawn, user):
     assert "this execd has none" in Ctl(spawn(), user)("token", "new", "x", "--identity", "a", code=1)
+
+
+# --- locks ----------------------------------------------------------------
+
+@pytest.fixture
+def locking(configured, user, directory):
+    s = configured(LISTENER + f"[identity a]\nuser = {user.pw_name}\ntoken-sha256 = {digest('tok-a')}\n[identity b]\nuser = {user.pw_name}\n"
+                   f"token-sha256 = {digest('tok-b')}\n[limits]\npenalty-authentication = 1ms\n")
+    return s, Ctl(s, user), directory / "locked"
+
+
+def refused_as_locked(s, ctl, name):
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="tok-" + name)
+    last = ctl.json("explain")["refusals"][-1]
+    assert (last["identity"], last["reason"]) == (name, "the operator has locked this identity"), last
+
+
+def test_a_locked_identity_comes_in_no_more(locking):
+    s, ctl, directory = locking
+    c = s.connect(token="tok-a").ready()
+    assert ctl.json("lock", "a") == {"identity": "a", "locked": True} and os.listdir(directory) == ["a"]
+    refused_as_locked(s, ctl, "a")
+    s.connect(token="tok-b").ready()
+    assert c.run("x", ["/bin/echo", "on"]).stdout == "on\n"
+    assert "locked already" in ctl("lock", "a", code=1) and ctl.json("status")["locked"] == ["a"]
+    ctl("reload")
+    refused_as_locked(s, ctl, "a")
+    os.kill(s.broker, 9)
+    s.wait_log("sessions go on")
+    refused_as_locked(s, ctl, "a")
+    assert ctl.json("unlock", "a") == {"identity": "a", "locked": False} and os.listdir(directory) == []
+    s.connect(token="tok-a").ready()
+    assert "unlocked already" in ctl("unlock", "a", code=1)
+
+
+def test_a_lock_survives_a_restart(locking, configured, user):
+    s, ctl, directory = locking
+    ctl("lock", "b")
+    s.stop()
+    again = configured(s.path.read_text())
+    again.wait_log("[identity b] is locked: nobody comes in as it before `execd ctl unlock b`")
+    refused_as_locked(again, Ctl(again, user), "b")
+    again.connect(token="tok-a").ready()
+
+
+def test_a_lock_ends_sessions_on_request(locking):
+    s, ctl, _ = locking
+    a, b = s.connect(token="tok-a").ready(), s.connect(token="tok-b").ready()
+    ctl("lock", "a", "--end")
+    a.wait_closed()
+    assert b.run("x", ["/bin/echo", "on"]).stdout == "on\n"
+
+
+@pytest.mark.parametrize("argv, code, said", [
+    (["lock"], 2, "the name of an identity is needed"), (["lock", "../a"], 2, "the name of an identity is needed"),
+    (["lock", "a\x1b[31m"], 2, "the name of an identity is needed"), (["lock", "none"], 1, "there is no [identity none]"),
+    (["unlock", "b"], 1, "b is unlocked already"), (["unlock", "b", "--end"], 1, "b is unlocked already")])
+def test_what_cannot_be_locked(locking, argv, code, said):
+    _, ctl, directory = locking
+    assert said in ctl(*argv, code=code)
+    assert not directory.exists() or os.listdir(directory) == []

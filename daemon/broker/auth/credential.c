@@ -287,6 +287,11 @@ credential_verify(const struct conf *c, const struct listener *l,
 		v = operates ? VERDICT_NOT_OPERATOR : VERDICT_STRANGER;
 	if (v == VERDICT_RESUME && (operates || !permitted))
 		v = credential_expired(found);
+	if ((v == VERDICT_GRANTED || v == VERDICT_RESUME) &&
+	    conf_is_locked(c, found->who)) {
+		found->barred = found->who->name;
+		v = VERDICT_LOCKED;
+	}
 	if (v != VERDICT_GRANTED && v != VERDICT_RESUME)
 		found->who = NULL;
 	return v;

@@ -24,7 +24,8 @@ struct credential_finding {
 	/* of the bearer token that was shown, also if it has expired; else NULL
 	 */
 	const char *token;
-	/* the identity that this listener does not let in; else NULL */
+	/* the identity that this listener does not let in, or that is locked;
+	 * else NULL */
 	const char *barred;
 	/* of a signed token, or whose it is of a named one; else empty */
 	struct jwt_answer jwt;

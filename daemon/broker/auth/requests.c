@@ -246,6 +246,9 @@ log_refused(
 		    "%s: refused: %s: `%s`", peer, name, jwt->token.subject);
 	else if (jwt->why[0] != '\0')
 		log_info("%s: refused: %s: %s", peer, name, jwt->why);
+	else if (v == VERDICT_LOCKED)
+		log_info("%s: refused: %s: [identity %s]", peer, name,
+		    found->barred);
 	else if (found->barred != NULL)
 		log_info("%s: refused: %s: this listener does not let "
 			 "[identity %s] in",

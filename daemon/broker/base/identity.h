@@ -68,6 +68,7 @@ struct identity {
 	char *name;    /* of the section, or the user's */
 	unsigned refs; /* by the configuration, grants and sessions */
 	char *of;      /* a member's: the name of the section; else NULL */
+	bool locked;   /* by the operator: nobody comes in as it */
 	/* as the configuration says */
 	char *user;
 	char *group; /* NULL: the group of the user */

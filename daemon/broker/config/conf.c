@@ -476,6 +476,41 @@ conf_set(const struct conf_section *s, void *object, const char *keyword,
 			   : conf_refuse(why, "unknown key `%.100s`", keyword);
 }
 
+/* --- locks --------------------------------------------------------------- */
+
+bool
+conf_is_locked(const struct conf *c, const struct identity *id)
+{
+	const struct identity *of =
+	    id->of != NULL ? conf_find_identity(c, id->of) : NULL;
+
+	return id->locked || (of != NULL && of->locked);
+}
+
+/* `execd ctl lock' makes a file of the identity's name. */
+static void
+read_locks(struct conf *c)
+{
+	_cleanup_free_ char *directory = conf_beside(c->path, "locked");
+
+	for (size_t i = 0; i < c->nidentities; i++) {
+		struct identity *id = c->identities[i];
+		_cleanup_free_ char *path =
+		    xasprintf("%s/%s", directory, id->name);
+
+		id->locked = access(path, F_OK) == 0;
+		if (id->locked)
+			log_warn(0,
+			    "[identity %s] is locked: nobody comes in "
+			    "as it before `execd ctl unlock %s`",
+			    id->name, id->name);
+		else if (errno != ENOENT && i == 0)
+			log_error(-errno,
+			    "%s: who is locked is not known, and nobody is",
+			    directory);
+	}
+}
+
 /* Root without --user reads execd.conf. */
 static const char *
 file_to_read(const struct options *o)
@@ -515,8 +550,10 @@ load(struct conf *c, const struct options *o)
 	n += check_whole(c);
 	if (n > 0)
 		return EXIT_CONFIG;
-	if (path != NULL)
+	if (path != NULL) {
 		conf_tokens_read(c, path);
+		read_locks(c);
+	}
 	return 0;
 }
 

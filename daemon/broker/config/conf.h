@@ -234,6 +234,10 @@ int conf_token_check(
 bool conf_read_time(const char *text, int64_t *at);
 void conf_write_time(char text[CONF_TIME_CHARS], int64_t at);
 
+/* Tells whether the operator has locked it, or the section that it is a member
+ * of. */
+bool conf_is_locked(const struct conf *c, const struct identity *id);
+
 /* The directory of that name beside the file. The caller frees it. */
 char *conf_beside(const char *path, const char *name);
 

@@ -33,6 +33,9 @@ static const char usage_text[] =
     "  token list                the tokens that have names\n"
     "  token revoke NAME [--end] it opens no session any more; with --end its\n"
     "                            sessions are ended\n"
+    "  lock IDENTITY [--end]     nobody comes in as it any more; with --end its\n"
+    "                            sessions are ended\n"
+    "  unlock IDENTITY           lets it in again\n"
     "ID of a session is at least four characters of a session's id, or session-NUMBER.\n";
 
 int
@@ -712,6 +715,8 @@ ctl_main(int argc, char **argv)
 		return code;
 	if (strcmp(o.command, "token") == 0)
 		return ctl_token(&o);
+	if (strcmp(o.command, "lock") == 0 || strcmp(o.command, "unlock") == 0)
+		return ctl_lock(&o);
 	if (strcmp(o.command, "kill") == 0 &&
 	    (o.identity != NULL || o.token != NULL))
 		return kill_several(&o);

@@ -45,6 +45,8 @@ void ctl_print_log(const struct json_value *result);
 
 /* ctl_token.c: `token new', `token list' and `token revoke'. */
 int ctl_token(const struct ctl_options *o);
+/* Likewise: `lock' and `unlock'. */
+int ctl_lock(const struct ctl_options *o);
 /* Writes a time as the configuration does, or the word for 0. */
 void ctl_show_time(char text[CONF_TIME_CHARS], int64_t at, const char *none);
 

@@ -152,13 +152,13 @@ take_request(struct ctl_request *r, const struct json_value *root)
 		ctl_refuse(r, "badRequest",
 		    "command: `%s` is none of list, show, "
 		    "kill, drain, undrain, status, reload, explain, tokens, "
-		    "token-new, token-revoke",
+		    "token-new, token-revoke, lock, unlock",
 		    command);
 	return c != NULL && fits(r, "session", c->session, r->session) &&
 		       fits(r, "reason", c->reason, r->reason) &&
 		       fits(r, "token", c->token, r->token) &&
 		       fits(r, "identity", c->identity, r->identity) &&
-		       (!r->end || fits(r, "end", c->end, r->token))
+		       (!r->end || fits(r, "end", c->end, "yes"))
 		   ? c
 		   : NULL;
 }
@@ -567,6 +567,16 @@ put_census(struct json_writer *w, const struct broker *m)
 	json_end(w, '}');
 }
 
+static void
+put_locked(struct json_writer *w, const struct conf *c)
+{
+	json_key_begin(w, "locked", '[');
+	for (size_t i = 0; i < c->nidentities; i++)
+		if (c->identities[i]->locked)
+			json_cstring(w, c->identities[i]->name);
+	json_end(w, ']');
+}
+
 static int
 answer_status(struct ctl_request *r, struct json_writer *w)
 {
@@ -590,6 +600,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 		if (group_limits_known() & 1u << i)
 			json_cstring(w, group_controllers[i]);
 	json_end(w, ']');
+	put_locked(w, m->conf);
 	json_key_bool(w, "auditFailing", audit_is_failing(&m->conf->audit));
 	return 0;
 }
@@ -662,17 +673,26 @@ answer_token_new(struct ctl_request *r, struct json_writer *w)
 	return answer_reload(r, w);
 }
 
+/* A request names a token or an identity. */
+static bool
+is_named(const struct ctl_request *r, const struct session *s)
+{
+	const char *token = session_token_name(s), *of = s->identity->of;
+
+	if (r->token[0] != '\0')
+		return token != NULL && strcmp(token, r->token) == 0;
+	return strcmp(s->identity->name, r->identity) == 0 ||
+	       (of != NULL && strcmp(of, r->identity) == 0);
+}
+
 static void
-end_sessions_of(struct ctl_request *r, const char *token)
+end_sessions(struct ctl_request *r, const char *why)
 {
 	struct session *s;
 
-	TABLE_FOREACH (s, &r->broker->sessions->by_id, by_id) {
-		const char *name = session_token_name(s);
-
-		if (name != NULL && strcmp(name, token) == 0 && !is_ending(s))
-			end_session(r, s, "its token was revoked");
-	}
+	TABLE_FOREACH (s, &r->broker->sessions->by_id, by_id)
+		if (is_named(r, s) && !is_ending(s))
+			end_session(r, s, why);
 }
 
 /* The file is removed already. Until the reload nobody comes in by it, so that
@@ -688,8 +708,41 @@ answer_token_revoke(struct ctl_request *r, struct json_writer *w)
 		    (unsigned)r->client->who.uid);
 	}
 	if (r->end)
-		end_sessions_of(r, r->token);
+		end_sessions(r, "its token was revoked");
 	return answer_reload(r, w);
+}
+
+/* --- locks ---------------------------------------------------------------- */
+
+/* The file is there already, or is removed: for the brokers to come. */
+static int
+set_lock(struct ctl_request *r, struct json_writer *w, bool lock)
+{
+	struct identity *id = conf_find_identity(r->broker->conf, r->identity);
+
+	if (id == NULL)
+		return ctl_refuse(r, "noSuchIdentity",
+		    "there is no [identity %s]", r->identity);
+	id->locked = lock;
+	log_info("[identity %s]: %s by uid %u", id->name,
+	    lock ? "locked" : "unlocked", (unsigned)r->client->who.uid);
+	if (r->end)
+		end_sessions(r, "its identity was locked");
+	json_key_cstring(w, "identity", id->name);
+	json_key_bool(w, "locked", conf_is_locked(r->broker->conf, id));
+	return 0;
+}
+
+static int
+answer_lock(struct ctl_request *r, struct json_writer *w)
+{
+	return set_lock(r, w, true);
+}
+
+static int
+answer_unlock(struct ctl_request *r, struct json_writer *w)
+{
+	return set_lock(r, w, false);
 }
 
 static int
@@ -742,5 +795,10 @@ const struct ctl_command ctl_commands[] = {
 	    .token = true,
 	    .end = true,
 	    .answer = answer_token_revoke },
+	{ .name = "lock",
+	    .identity = true,
+	    .end = true,
+	    .answer = answer_lock },
+	{ .name = "unlock", .identity = true, .answer = answer_unlock },
 	{ .name = NULL },
 };

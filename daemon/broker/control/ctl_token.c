@@ -3,7 +3,8 @@
  * `execd ctl token': makes, lists and revokes the tokens of the directory
  * `tokens' beside the configuration file. The files are the caller's to write:
  * whoever may not is told so by the file system. The broker is asked whether
- * the identity exists, records who did it, and reads the files anew.
+ * the identity exists, records who did it, and reads the files anew. `lock' and
+ * `unlock' do the same with the directory `locked', whose files are empty.
  */
 #include "ctl_client.h"
 
@@ -24,9 +25,10 @@ tell(const char *what, int err)
 
 /* --- what execd says ------------------------------------------------------ */
 
-/* Returns -1 and the directory, or an exit code after printing the error. */
+/* Returns -1 and the directory of that name, or an exit code after printing the
+ * error. */
 static int
-find_directory(const struct ctl_options *o, char **directory)
+find_directory(const struct ctl_options *o, const char *name, char **directory)
 {
 	struct ctl_options status = { .socket = o->socket,
 		.command = "status" };
@@ -42,12 +44,12 @@ find_directory(const struct ctl_options *o, char **directory)
 		path = xasprintf("%.*s", (int)v->text.len, v->text.ptr);
 	ctl_answer_clear(&a);
 	if (path != NULL && path[0] == '/')
-		*directory = conf_beside(path, "tokens");
+		*directory = conf_beside(path, name);
 	else
 		fprintf(stderr,
-		    "execd ctl: tokens have a place beside the configuration "
+		    "execd ctl: %s/ is a place beside the configuration "
 		    "file, and this execd has %s\n",
-		    path == NULL ? "none" : "a relative path of it");
+		    name, path == NULL ? "none" : "a relative path of it");
 	return *directory != NULL ? -1 : EXIT_FAILED;
 }
 
@@ -252,7 +254,7 @@ token_new(const struct ctl_options *o)
 		return ctl_usage_error("token new needs --identity", "");
 	if (!parse_expiry(o->expires, time(NULL), &at))
 		return EXIT_USAGE;
-	code = find_directory(o, &directory);
+	code = find_directory(o, "tokens", &directory);
 	return code >= 0 ? code : make_one(o, directory, at);
 }
 
@@ -261,7 +263,7 @@ token_revoke(const struct ctl_options *o)
 {
 	_cleanup_free_ char *directory = NULL, *path = NULL;
 	struct ctl_answer a;
-	int code = find_directory(o, &directory);
+	int code = find_directory(o, "tokens", &directory);
 
 	if (code >= 0)
 		return code;
@@ -301,4 +303,47 @@ ctl_token(const struct ctl_options *o)
 		    "hyphens is needed: ",
 		    name != NULL ? name : "");
 	return strcmp(what, "new") == 0 ? token_new(o) : token_revoke(o);
+}
+
+/* --- lock, unlock --------------------------------------------------------- */
+
+/* The file comes before the question, so that no broker misses it. */
+static int
+change_lock(const struct ctl_options *o, const char *directory, bool lock)
+{
+	_cleanup_free_ char *path = xasprintf("%s/%s", directory, o->identity);
+	int err = lock ? write_file(directory, path, "") : 0;
+	int code;
+
+	if (!lock && unlink(path) < 0)
+		err = -errno;
+	if (err == -EEXIST || err == -ENOENT) {
+		fprintf(stderr, "execd ctl: %s is %s already\n", o->identity,
+		    lock ? "locked" : "unlocked");
+		return EXIT_FAILED;
+	}
+	if (err < 0)
+		return tell(path, err);
+	code = ctl_ask_and_print(o);
+	/* A name that is none leaves no file. */
+	if (lock && code != EXIT_STOPPED)
+		unlink(path);
+	return code;
+}
+
+int
+ctl_lock(const struct ctl_options *given)
+{
+	struct ctl_options o = *given;
+	_cleanup_free_ char *directory = NULL;
+	int code;
+
+	o.identity = o.words[0];
+	if (o.identity == NULL || !conf_is_name(o.identity) ||
+	    o.identity[0] == '.' || strlen(o.identity) > CTL_NAME_CHARS)
+		return ctl_usage_error("the name of an identity is needed", "");
+	code = find_directory(&o, "locked", &directory);
+	return code >= 0
+		   ? code
+		   : change_lock(&o, directory, strcmp(o.command, "lock") == 0);
 }
