@@ -545,6 +545,7 @@ main(int argc, char **argv)
 	    "execd-broker", options.debug ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	seqpacket_set_drop(dispose);
 	m->options = &options;
+	m->counts.begun_s = (uint64_t)time(NULL);
 	activation_init();
 	notify_init();
 	m->on = &broker_events;

@@ -316,6 +316,10 @@ struct control_metrics {
 	bool record_failing;
 	/* when the first one expires, in seconds since 1970; 0: none */
 	uint64_t certificate_end, crl_end;
+	uint64_t begun_s; /* when this broker began, since 1970 */
+	bool drained;
+	/* those that ended, and have a successor */
+	uint64_t replaced_frontends, replaced_keys;
 	uint64_t programs[PROGRAMS]; /* current numbers */
 	/* resident memory of all of them together */
 	uint64_t memory_bytes[PROGRAMS];

@@ -47,6 +47,8 @@ static const struct field metrics_fields[] = {
 	FIELDS(control_metrics, silent, records_lost, record_failing,
 	    certificate_end, crl_end, programs, memory_bytes, nidentities,
 	    identities, identities_left_out),
+	FIELDS(control_metrics, begun_s, drained, replaced_frontends,
+	    replaced_keys),
 };
 
 static const struct field alive_fields[] = {

@@ -107,6 +107,7 @@ def test_metrics_say_when(configured, user, directory, authority):
     s = configured(configuration(user, base, f"client-ca = {authority.cert}\nclient-crl = {crl}\nclient-certificate = optional\n", op))
     metric = Scraper(s.urls[1])
     assert 59 * 86400 < metric("execd_certificate_expiry_seconds") <= 60 * 86400
+    assert 59 * 86400 < metric("execd_certificate_expiry_timestamp_seconds") - time.time() <= 60 * 86400
     assert 4 * 86400 < metric("execd_crl_expiry_seconds") <= 5 * 86400
     authority.issue("server", *YESTERDAY, group=user.pw_gid)
     s.reload(s.path.read_text(), "has expired")

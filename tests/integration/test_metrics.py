@@ -2,11 +2,15 @@
 """/metrics on the operator's listener: what it counts, and that a scraper can
 read it (Prometheus' text format, version 0.0.4)."""
 import os
-import signal
+import pathlib
 import re
+import shutil
+import signal
+import subprocess
+import time
 
 import pytest
-from conftest import digest, poll
+from conftest import EXECD, digest, poll
 from execd_client import Closed
 from test_listeners import get
 
@@ -123,6 +127,39 @@ def test_commands_of_a_killed_runner_have_ended(served):
     c.wait_closed()
     poll(lambda: metric("execd_processes") == 0, what="none")
     assert metric("execd_processes_exited_total", '{by="session-end"}') == 2
+
+
+RULES = pathlib.Path(__file__).parents[2] / "contrib/prometheus"
+
+
+def test_what_alerts_need(served):
+    before = time.time()
+    s, metric = served()
+    version = subprocess.run([EXECD, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    assert metric("execd_build_info", f'{{version="{version}"}}') == 1
+    assert before - 1 <= metric("execd_start_time_seconds") <= time.time()
+    assert (metric("execd_drained"), metric("execd_programs_replaced_total", '{program="execd-frontend"}')) == (0, 0)
+    os.kill(s.frontend(), signal.SIGKILL)
+    poll(lambda: s.log.count("serving; ") == 2, what="the next front-end")
+    assert metric("execd_programs_replaced_total", '{program="execd-frontend"}') == 1
+    s.child.send_signal(signal.SIGUSR1)
+    poll(lambda: metric("execd_drained") == 1, what="drained")
+
+
+def test_rules_name_what_there_is(served):
+    """execd_certificate_expiry_timestamp_seconds is there where a certificate is."""
+    s, _ = served()
+    there = lint(get(s.urls[1], "/metrics")[1]).keys()
+    named = set(re.findall(r"execd_\w+", "".join(re.findall("expr: (.*)", (RULES / "execd.rules.yml").read_text()))))
+    assert len(named) >= 7 and named - there == {"execd_certificate_expiry_timestamp_seconds"}
+
+
+def test_each_rule_fires():
+    if not shutil.which("promtool"):
+        pytest.skip("THE RULES FOR PROMETHEUS ARE NOT TRIED: there is no promtool")
+    for what in ("check", "execd.rules.yml"), ("test", "execd.test.yml"):
+        r = subprocess.run(["promtool", what[0], "rules", what[1]], capture_output=True, text=True, cwd=RULES, timeout=60)
+        assert r.returncode == 0, r
 
 
 def test_memory_of_each_program(served):

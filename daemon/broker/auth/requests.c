@@ -392,9 +392,9 @@ answer_done(struct broker *m, struct request *q)
 	return answer < 0 ? answer : 0;
 }
 
-/* Decides whether the client may read the metrics, and records the decision. A
- * listener without `operators` lets every client read them and records nothing.
- */
+/* Decides whether the client may read the metrics, and records who may not: a
+ * scrape in every minute says nothing. A listener without `operators` lets all
+ * clients read them. */
 static enum verdict
 verify_operator(struct broker *m, struct control_authenticate *a,
     const struct listener *l, const uid_t *peer)
@@ -407,7 +407,8 @@ verify_operator(struct broker *m, struct control_authenticate *a,
 	check_cert_verdict(m, a);
 	v = credential_verify(
 	    m->conf, l, a, peer, (int64_t)time(NULL), true, &found);
-	credential_audit(m, a, l, v, &found, "/metrics");
+	if (v != VERDICT_GRANTED)
+		credential_audit(m, a, l, v, &found, "/metrics");
 	log_refused(a->peer, v, &found);
 	return v;
 }

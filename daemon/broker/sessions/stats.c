@@ -283,6 +283,7 @@ stats_collect(struct broker *m, struct control_metrics *out)
 	out->records_lost = audit->lost;
 	out->record_failing = audit_is_failing(audit);
 	out->kept = m->sessions->nkept;
+	out->drained = m->drain.drained;
 	note_ends(out, m->conf);
 	add_program(out, PROGRAM_ROOT, spawn_root_pid());
 	add_program(out, PROGRAM_BROKER, getpid());

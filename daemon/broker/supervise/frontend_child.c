@@ -331,6 +331,7 @@ frontend_reap(struct broker *m, pid_t pid, int status)
 	else
 		log_error(0, "front-end %d: exited with status %d", (int)pid,
 		    WEXITSTATUS(status));
+	m->counts.replaced_frontends++;
 	plan_restart(m);
 	return true;
 }

@@ -192,6 +192,7 @@ note_death(struct broker *m, const struct helper_process *p, int status)
 {
 	int64_t now = now_ms();
 
+	m->counts.replaced_keys++;
 	log_error(0,
 	    "%s %d: ended, %s %d; TLS handshakes fail until there is another",
 	    names[p->kind], (int)p->pid,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "metrics.h"
 
+#include "config.h"
+
 struct metrics metrics;
 
 /* One number of a struct. Numbers with the same name and different labels are
@@ -191,6 +193,15 @@ static const struct series families[] = {
 	FAMILY("output_bytes_total",
 	    "Bytes that commands had written when they exited.", "counter", "",
 	    output_bytes),
+	FAMILY("programs_replaced_total",
+	    "Programs that ended and were started anew.", "counter",
+	    "{program=\"execd-frontend\"}", replaced_frontends),
+	FAMILY("programs_replaced_total", NULL, NULL,
+	    "{program=\"execd-keys\"}", replaced_keys),
+	FAMILY("start_time_seconds",
+	    "When this broker began, in seconds since 1970; its counters began "
+	    "then, too.",
+	    "gauge", "", begun_s),
 	FAMILY("audit_records_total", "Audit records that were written.",
 	    "counter", "", records),
 	FAMILY("audit_records_lost_total", "Audit records that were lost.",
@@ -326,6 +337,15 @@ metrics_write_broker(struct buf *b, const struct control_metrics *m)
 	write_gauge(b, "execd_audit_failing",
 	    "1 while a destination of the audit log cannot be written.",
 	    m->record_failing);
+	write_head(b, "execd_build_info", "The version.", "gauge");
+	buf_puts(b, "execd_build_info{version=\"" EXECD_VERSION "\"} 1\n");
+	write_gauge(b, "execd_drained",
+	    "1 while the operator lets no new session open.", m->drained);
+	if (m->certificate_end > 0)
+		write_gauge(b, "execd_certificate_expiry_timestamp_seconds",
+		    "When the first server certificate expires, in seconds "
+		    "since 1970.",
+		    m->certificate_end);
 	write_expiry(b, "execd_certificate_expiry_seconds",
 	    "Seconds until the first server certificate expires; 0 if it has.",
 	    m->certificate_end);
