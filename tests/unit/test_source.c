@@ -90,7 +90,7 @@ test_penalties(void **state)
 		assert_int_equal(admit("192.0.2.1", 1000, &s), ADMITTED);
 		assert_int_equal(
 		    source_penalise(&rules, s, OFFENCE_AUTHENTICATION, 1000),
-		    i == 3);
+		    i == 3 ? 20000 : 0);
 		source_leave(s, 1000);
 	}
 	assert_int_equal(admit("192.0.2.1", 1000, &s), REFUSED_PENALTY);
