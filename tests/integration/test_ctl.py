@@ -291,7 +291,8 @@ def test_status(audited):
     s, ctl, _ = audited()
     s.connect(token="tok-a").ready()
     r = ctl.json("status")
-    assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "configuration", "programs", "sessions", "listeners", "controllers", "auditFailing"}
+    assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "configuration", "programs", "sessions", "listeners",
+                      "controllers", "locked", "auditFailing"}
     assert (r["state"], r["health"], r["listeners"], r["auditFailing"]) == ("serving", "ok", [s.url], False)
     assert r["programs"] == {"execd": s.pid, "execd-broker": s.broker, "execd-frontend": s.frontend(), "execd-keys": []}
     assert r["sessions"] == {"attached": 1, "detached": 0, "ending": 0, "max": 10000,
