@@ -156,9 +156,11 @@ def bring_fuse(s, message):
 def broker_pid():
     """Root's execd is the parent, and the broker its child that has not ended."""
     for pid in pathlib.Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children").read_text().split():
-        name, state = pathlib.Path(f"/proc/{pid}/stat").read_text().split("(", 1)[1].rsplit(")", 1)
-        if name == "execd-broker" and state.split()[0] != "Z":
-            return int(pid)
+        # Another one may be gone by now.
+        with contextlib.suppress(OSError):
+            name, state = pathlib.Path(f"/proc/{pid}/stat").read_text().split("(", 1)[1].rsplit(")", 1)
+            if name == "execd-broker" and state.split()[0] != "Z":
+                return int(pid)
     raise ProcessLookupError("no broker")
 
 

@@ -308,8 +308,7 @@ def memory(pid):
 
 
 def key_process(s, mode):
-    pid, = poll(lambda: [p for p in pathlib.Path(f"/proc/{s.pid}/task/{s.pid}/children").read_text().split()
-                         if pathlib.Path(f"/proc/{p}/comm").read_text() == "execd-keys\n"], what="key process")
+    pid, = poll(lambda: children_named(s.pid, "execd-keys"), what="key process")
     text = poll(lambda: "\nSeccomp:\t2\n" in (t := pathlib.Path(f"/proc/{pid}/status").read_text()) and t, what="its filter")
     if mode == "root":
         uid = pwd.getpwnam("_execd").pw_uid
