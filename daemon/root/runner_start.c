@@ -45,30 +45,29 @@ limit_resources(const struct control_user *s)
 	}
 }
 
-/*
- * The lists of the user's placeholders (execd(8)) are in a directory of his,
- * below one of root's: only those get there who have a descriptor of it. It is
- * open at PLACEHOLDERS_FD, which is free now; without it the runner says so. An
- * ordinary user's runner opens them itself. Whoever makes the directory may end
- * before it is the user's. So each child gives it to him before it opens it.
- */
+/* The lists of the user's placeholders (execd(8)) are in a directory of his below
+ * one of root's, where only those get who have a descriptor of it, as the runner
+ * has at PLACEHOLDERS_FD, which is free now. Whoever made it may have ended
+ * before it was the user's, so it is given to him before it is opened. */
 static void
 open_placeholder_lists(uid_t uid)
 {
 	const char *state = getenv("STATE_DIRECTORY");
-	char path[PATH_MAX];
-	int n, fd = -1;
+	_cleanup_free_ char *path = NULL;
+	int fd = -1;
 
 	if (!root.is_root)
 		return;
 	if (state == NULL || state[0] != '/')
-		mkdir(state = "/var/lib/execd", 0700);
-	n = snprintf(path, sizeof(path) - 16, "%s/placeholders", state);
-	if (n >= (int)sizeof(path) - 16)
-		return;
-	mkdir(path, 0700);
-	snprintf(path + n, 16, "/%u", uid);
-	mkdir(path, 0700);
+		state = "/var/lib/execd";
+	path = xasprintf("%s/placeholders/%u", state, uid);
+	if (access(path, F_OK) < 0) {
+		mkdir(state, 0700);
+		*strrchr(path, '/') = '\0';
+		mkdir(path, 0700);
+		path[strlen(path)] = '/';
+		mkdir(path, 0700);
+	}
 	if (lchown(path, uid, (gid_t)-1) == 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
