@@ -136,27 +136,24 @@ utf8_put(struct buf *b, uint32_t c)
 	buf_put(b, s, n);
 }
 
-/* The bytes of the next character, or 1 if it is none; *code is then at least
- * 0x80 and controls. */
-static size_t
-next_character(const uint8_t *p, size_t n, uint32_t *code)
+size_t
+utf8_next(const uint8_t *p, size_t n, uint32_t *code)
 {
 	size_t len = *p < 0x80 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
 
 	*code = *p;
 	if (len == 1)
 		return 1;
-	*code = 0x80;
 	if (len > n || utf8_check(0, p, len) != 0)
-		return 1;
+		return 0;
 	*code = *p & (0x7fu >> len);
 	for (size_t i = 1; i < len; i++)
 		*code = *code << 6 | (p[i] & 0x3f);
 	return len;
 }
 
-static bool
-controls(uint32_t c)
+bool
+utf8_controls(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c ||
 	       c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
@@ -170,11 +167,12 @@ utf8_escape(struct buf *b, const char *p, size_t n)
 	uint32_t code;
 
 	for (size_t len; n > 0; at += len, n -= len) {
-		len = next_character(at, n, &code);
-		if (!controls(code)) {
+		len = utf8_next(at, n, &code);
+		if (len > 0 && !utf8_controls(code)) {
 			buf_put(b, at, len);
 			continue;
 		}
+		len = len > 0 ? len : 1;
 		for (size_t i = 0; i < len; i++)
 			buf_printf(b, "\\x%02x", at[i]);
 	}

@@ -18,11 +18,17 @@ uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
  * the text ends inside a character, the offset is n - 1. */
 size_t utf8_find_invalid(const void *p, size_t n);
 
-/*
- * Appends the text for a terminal. Bytes of characters that would control it
- * become \xNN: control characters, also those above 0x7f (CSI), what changes
- * the direction of text, and separators of lines; and bytes that are not UTF-8.
- */
+/* Decodes the character at p, of n bytes that are left and at least one.
+ * Returns its length, or 0 if it is none. */
+size_t utf8_next(const uint8_t *p, size_t n, uint32_t *code);
+
+/* Tells whether a terminal or an editor would obey the character: control
+ * characters, also those above 0x7f (CSI), what changes the direction of text,
+ * and separators of lines. */
+bool utf8_controls(uint32_t c);
+
+/* Appends the text for a terminal. Bytes of characters that would control it
+ * become \xNN, and bytes that are not UTF-8. */
 void utf8_escape(struct buf *b, const char *p, size_t n);
 
 /* Appends the character with this code, which is valid. */

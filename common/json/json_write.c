@@ -7,6 +7,7 @@
 
 #include "base64.h"
 #include "json.h"
+#include "utf8.h"
 
 void
 json_writer_init(struct json_writer *w, struct buf *buf)
@@ -54,45 +55,6 @@ json_key(struct json_writer *w, const char *key)
 	w->comma = false;
 }
 
-/* Returns the length of the UTF-8 character at p, or 0 if it is invalid (RFC
- * 3629). */
-static size_t
-utf8_char(const unsigned char *p, size_t left)
-{
-	size_t n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-	if (p[0] < 0xc2 || p[0] > 0xf4 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-/* Decodes the valid UTF-8 character of n bytes at p. */
-static unsigned
-utf8_decode(const unsigned char *p, size_t n)
-{
-	unsigned c = n == 2 ? p[0] & 0x1f : n == 3 ? p[0] & 0x0f : p[0] & 0x07;
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	return c;
-}
-
-/* Returns true for characters that a terminal or editor would obey, or that
- * change the direction of the text: C1 controls, line separators and direction
- * marks. */
-static bool
-is_control(unsigned c)
-{
-	return c < 0xa0 || c == 0x61c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
 static void
 put_escape(struct buf *b, unsigned c)
 {
@@ -123,14 +85,15 @@ is_plain(unsigned char c)
 static size_t
 put_character(struct buf *b, const unsigned char *p, size_t left)
 {
-	size_t n = utf8_char(p, left);
+	uint32_t code;
+	size_t n = utf8_next(p, left, &code);
 
 	if (n == 0) {
 		buf_puts(b, "\xef\xbf\xbd");
 		return 1;
 	}
-	if (is_control(utf8_decode(p, n)))
-		put_escape(b, utf8_decode(p, n));
+	if (utf8_controls(code))
+		put_escape(b, code);
 	else
 		buf_put(b, p, n);
 	return n;
