@@ -28,9 +28,6 @@ struct control_layout {
 	{                                                                      \
 		type, #type, ROW_FIELDS(object, __VA_ARGS__), true             \
 	}
-#define ROW_FIELDS(object, ...)                                                \
-	(const struct field[]){ FIELDS(object, __VA_ARGS__) },                 \
-	    nitems(((const struct field[]){ FIELDS(object, __VA_ARGS__) }))
 
 /* It is the fields of a table that it shares, or that is longer. */
 #define LAYOUT_OF(type, fields)                                                \

@@ -77,6 +77,11 @@ struct field {
 #define FIELDS_15(t, m, ...) FIELD_OF(t, m), FIELDS_14(t, __VA_ARGS__)
 #define FIELDS_16(t, m, ...) FIELD_OF(t, m), FIELDS_15(t, __VA_ARGS__)
 
+/* A table of these members, and its length. */
+#define ROW_FIELDS(object, ...)                                                \
+	(const struct field[]){ FIELDS(object, __VA_ARGS__) },                 \
+	    nitems(((const struct field[]){ FIELDS(object, __VA_ARGS__) }))
+
 /* Appends the fields of *object in the order of the table. */
 void fields_put(struct buf *b, const struct field *fields, size_t count,
     const void *object);

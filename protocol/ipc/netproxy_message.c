@@ -3,61 +3,24 @@
 
 #include "fields.h"
 
-static const struct field open_fields[] = {
-	FIELD_OF(netproxy_open, list),
-	FIELD_OF(netproxy_open, connections),
-	FIELD_OF(netproxy_open, bytes),
-	FIELD_OF(netproxy_open, asks),
-	FIELD_OF(netproxy_open, limited),
-	FIELD_OF(netproxy_open, allow_local),
-	FIELD_OF(netproxy_open, redirected),
-	FIELD_OF(netproxy_open, resolver),
-	FIELD_OF(netproxy_open, names),
-};
-
-static const struct field close_fields[] = {
-	FIELD_OF(netproxy_close, list),
-};
-
-static const struct field answer_fields[] = {
-	FIELD_OF(netproxy_answer, list),
-	FIELD_OF(netproxy_answer, ask),
-	FIELD_OF(netproxy_answer, allowed),
-};
+/* The members of `target`. */
+#define TARGET(type)                                                           \
+	FIELD_BELOW(type, target.protocol, NETPROXY_PROTOCOLS),                \
+	    FIELD(FIELD_PORT, type, target.port), FIELD_OF(type, target.host)
 
 static const struct field decided_fields[] = {
 	FIELD_OF(netproxy_decided, list),
-	FIELD_BELOW(netproxy_decided, target.protocol, NETPROXY_PROTOCOLS),
-	FIELD(FIELD_PORT, netproxy_decided, target.port),
-	FIELD(FIELD_STRING, netproxy_decided, target.host),
+	TARGET(netproxy_decided),
 	FIELD_OF(netproxy_decided, allowed),
 	FIELD_BELOW(netproxy_decided, source, NETPROXY_SOURCES),
 	FIELD_BELOW(netproxy_decided, reason, NETPROXY_REASONS),
 	FIELD(FIELD_PORT, netproxy_decided, client_port),
-	FIELD(FIELD_STRING, netproxy_decided, method),
-	FIELD(FIELD_STRING, netproxy_decided, rule),
+	FIELDS(netproxy_decided, method, rule),
 };
 
 static const struct field ask_fields[] = {
-	FIELD_OF(netproxy_ask, list),
-	FIELD_OF(netproxy_ask, ask),
-	FIELD_BELOW(netproxy_ask, target.protocol, NETPROXY_PROTOCOLS),
-	FIELD(FIELD_PORT, netproxy_ask, target.port),
-	FIELD(FIELD_STRING, netproxy_ask, target.host),
-};
-
-static const struct field name_fields[] = {
-	FIELD_OF(netproxy_name, list),
-	FIELD_OF(netproxy_name, name),
-	FIELD_OF(netproxy_name, nports),
-};
-
-static const struct field named_fields[] = {
-	FIELD_OF(netproxy_named, list),
-	FIELD_OF(netproxy_named, name),
-	FIELD_OF(netproxy_named, address),
-	FIELD_OF(netproxy_named, over),
-	FIELD_OF(netproxy_named, full),
+	FIELDS(netproxy_ask, list, ask),
+	TARGET(netproxy_ask),
 };
 
 /* By type. The rules of OPEN and the ports of NAME follow these fields. */
@@ -65,13 +28,15 @@ static const struct {
 	const struct field *fields;
 	size_t count;
 } layouts[] = {
-	[NETPROXY_OPEN] = { open_fields, nitems(open_fields) },
-	[NETPROXY_CLOSE] = { close_fields, nitems(close_fields) },
-	[NETPROXY_ANSWER] = { answer_fields, nitems(answer_fields) },
+	[NETPROXY_OPEN] = { ROW_FIELDS(netproxy_open, list, connections, bytes,
+	    asks, limited, allow_local, redirected, resolver, names) },
+	[NETPROXY_CLOSE] = { ROW_FIELDS(netproxy_close, list) },
+	[NETPROXY_ANSWER] = { ROW_FIELDS(netproxy_answer, list, ask, allowed) },
 	[NETPROXY_DECIDED] = { decided_fields, nitems(decided_fields) },
 	[NETPROXY_ASK] = { ask_fields, nitems(ask_fields) },
-	[NETPROXY_NAME] = { name_fields, nitems(name_fields) },
-	[NETPROXY_NAMED] = { named_fields, nitems(named_fields) },
+	[NETPROXY_NAME] = { ROW_FIELDS(netproxy_name, list, name, nports) },
+	[NETPROXY_NAMED] = { ROW_FIELDS(
+	    netproxy_named, list, name, address, over, full) },
 };
 
 static const struct field port_field = { FIELD_PORT, 0, sizeof(uint16_t), 0 };
