@@ -80,12 +80,13 @@ static const struct process_observer observer = {
 /* --- methods ------------------------------------------------------------ */
 
 static int
-reply_bool(struct request *r, const char *key, bool value)
+reply_bool(
+    struct channel *ch, const struct rpc_id *id, const char *key, bool value)
 {
-	struct json_writer w = reply_begin(r->channel, &r->id);
+	struct json_writer w = reply_begin(ch, id);
 
 	json_key_bool(&w, key, value);
-	reply_end(r->channel, &w);
+	reply_end(ch, &w);
 	return 0;
 }
 
@@ -125,83 +126,26 @@ method_command_exec(struct request *r, const union method_params *params)
 }
 
 static int
-reply_written(struct request *r, struct slice id, enum input_status status)
+reply_written(struct channel *ch, const struct rpc_id *id, struct slice process,
+    bool accepted)
 {
-	switch (status) {
-	case INPUT_ACCEPTED:
-		return reply_bool(r, "accepted", true);
-	case INPUT_TERMINATED:
-		return reply_error(r->channel, &r->id, RPC_INTERNAL,
-		    "failed to write to process stdin");
-	case INPUT_FULL:
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "too much unread standard input: limit is %d writes and "
-		    "%u bytes",
-		    INPUT_WAITING_MAX, INPUT_WAITING_BYTES);
-	default:
-		return reply_error(r->channel, &r->id, RPC_MALFORMED,
-		    "stdin is closed for session %.*s", (int)id.len, id.ptr);
-	}
-}
-
-/*
- * A write that waits for room in the queue. If its connection ends first,
- * nobody is told.
- */
-struct pending_write {
-	struct request request; /* owns its id */
-	uint32_t generation;
-	size_t id_len;
-	char id[ID_MAX];
-};
-
-static void
-pending_write_answer(void *arg, enum input_status status)
-{
-	struct pending_write *w = arg;
-	struct session *s = w->request.session;
-
-	if (channel_is_open(&s->client.channel) &&
-	    s->generation == w->generation) {
-		s->client.waiting--;
-		reply_written(
-		    &w->request, (struct slice){ w->id, w->id_len }, status);
-	}
-	rpc_id_clear(&w->request.id);
-	free(w);
+	return accepted ? reply_bool(ch, id, "accepted", true)
+			: reply_error(ch, id, RPC_MALFORMED,
+			      "stdin is closed for session %.*s",
+			      (int)process.len, process.ptr);
 }
 
 int
 method_command_exec_write(struct request *r, const union method_params *params)
 {
 	const struct process_write_params *p = &params->process_write;
-	struct session *s = r->session;
-	struct session_process *sp = session_find_v0(s, p->process_id);
-	struct pending_write *w;
-	enum input_status status;
+	struct session_process *sp = session_find_v0(r->session, p->process_id);
 
 	if (sp == NULL)
 		return reply_error(r->channel, &r->id, RPC_MALFORMED,
 		    "unknown session id %.*s", (int)p->process_id.len,
 		    p->process_id.ptr);
-	w = xcalloc(1, sizeof(*w));
-	*w = (struct pending_write){ .request = { r->channel, s, r->client,
-					 { 0 } },
-		.generation = s->generation,
-		.id_len = sp->id_len };
-	memcpy(w->id, sp->id, sp->id_len);
-	status = input_write(
-	    &sp->process.input, SLICE(""), p->chunk, pending_write_answer, w);
-	if (status == INPUT_ACCEPTED || status == INPUT_WAITING)
-		recorder_input(sp, p->chunk.ptr, p->chunk.len);
-	if (status == INPUT_WAITING) {
-		w->request.id = r->id;
-		r->id = (struct rpc_id){ 0 };
-		s->client.waiting++;
-		return RPC_PENDING;
-	}
-	free(w);
-	return reply_written(r, p->process_id, status);
+	return method_write(r, sp, SLICE(""), p->chunk, reply_written);
 }
 
 int
@@ -211,6 +155,6 @@ method_command_exec_terminate(
 	struct session_process *sp =
 	    session_find_v0(r->session, params->process_id.process_id);
 
-	return reply_bool(
-	    r, "running", sp != NULL && process_terminate(&sp->process));
+	return reply_bool(r->channel, &r->id, "running",
+	    sp != NULL && process_terminate(&sp->process));
 }

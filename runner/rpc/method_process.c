@@ -883,13 +883,22 @@ reply_status(struct channel *ch, const struct rpc_id *id, const char *status)
 	return 0;
 }
 
+/* A write that waits for room in the queue. If its connection ends first,
+ * nobody is told. */
+struct pending_write {
+	struct session *session;
+	uint32_t generation;
+	struct rpc_id id;
+	written_fn *reply;
+	size_t process_len;
+	char process[]; /* its id */
+};
+
 static int
-reply_written(
-    struct channel *ch, const struct rpc_id *id, enum input_status status)
+reply_written(struct channel *ch, const struct rpc_id *id,
+    const struct pending_write *w, enum input_status status)
 {
 	switch (status) {
-	case INPUT_ACCEPTED:
-		return reply_status(ch, id, "accepted");
 	case INPUT_TERMINATED:
 		return reply_error(
 		    ch, id, RPC_INTERNAL, "failed to write to process stdin");
@@ -899,19 +908,11 @@ reply_written(
 		    "standard input: limit is %d writes and %u bytes",
 		    INPUT_WAITING_MAX, INPUT_WAITING_BYTES);
 	default:
-		return reply_status(ch, id, "stdinClosed");
+		return w->reply(ch, id,
+		    (struct slice){ w->process, w->process_len },
+		    status == INPUT_ACCEPTED);
 	}
 }
-
-/*
- * A write that waits for room in the queue. If its connection ends first,
- * nobody is told.
- */
-struct pending_write {
-	struct session *session;
-	uint32_t generation;
-	struct rpc_id id;
-};
 
 static void
 pending_write_answer(void *arg, enum input_status status)
@@ -922,37 +923,55 @@ pending_write_answer(void *arg, enum input_status status)
 	if (channel_is_open(&s->client.channel) &&
 	    s->generation == w->generation) {
 		s->client.waiting--;
-		reply_written(&s->client.channel, &w->id, status);
+		reply_written(&s->client.channel, &w->id, w, status);
 	}
 	rpc_id_clear(&w->id);
 	free(w);
 }
 
 int
-method_process_write(struct request *r, const union method_params *params)
+method_write(struct request *r, struct session_process *sp,
+    struct slice write_id, struct slice chunk, written_fn *reply)
 {
-	const struct process_write_params *p = &params->process_write;
 	struct session *s = r->session;
-	struct session_process *sp = session_find(s, p->process_id);
-	struct pending_write *w;
+	struct input *input = &sp->process.input;
+	bool known = write_id.len > 0 && recent_ids_has(&input->ids, write_id);
+	struct pending_write *w = xcalloc(1, sizeof(*w) + sp->id_len);
 	enum input_status status;
-	bool known;
 
-	if (sp == NULL)
-		return reply_status(r->channel, &r->id, "unknownProcess");
-	w = xcalloc(1, sizeof(*w));
-	*w = (struct pending_write){ s, s->generation, { 0 } };
-	known = recent_ids_has(&sp->process.input.ids, p->write_id);
-	status = input_write(
-	    &sp->process.input, p->write_id, p->chunk, pending_write_answer, w);
+	w->session = s;
+	w->generation = s->generation;
+	w->reply = reply;
+	w->process_len = sp->id_len;
+	memcpy(w->process, sp->id, sp->id_len);
+	status = input_write(input, write_id, chunk, pending_write_answer, w);
 	if (!known && (status == INPUT_ACCEPTED || status == INPUT_WAITING))
-		recorder_input(sp, p->chunk.ptr, p->chunk.len);
+		recorder_input(sp, chunk.ptr, chunk.len);
 	if (status == INPUT_WAITING) {
 		w->id = r->id;
 		r->id = (struct rpc_id){ 0 };
 		s->client.waiting++;
 		return RPC_PENDING;
 	}
+	reply_written(r->channel, &r->id, w, status);
 	free(w);
-	return reply_written(r->channel, &r->id, status);
+	return 0;
+}
+
+static int
+reply_process_written(struct channel *ch, const struct rpc_id *id,
+    struct slice process, bool accepted)
+{
+	return reply_status(ch, id, accepted ? "accepted" : "stdinClosed");
+}
+
+int
+method_process_write(struct request *r, const union method_params *params)
+{
+	const struct process_write_params *p = &params->process_write;
+	struct session_process *sp = session_find(r->session, p->process_id);
+
+	return sp == NULL ? reply_status(r->channel, &r->id, "unknownProcess")
+			  : method_write(r, sp, p->write_id, p->chunk,
+				reply_process_written);
 }

@@ -40,6 +40,13 @@ struct session_process *method_process_begin(
 /* What a start that is not answered has; NULL is fine. */
 void start_free(struct start *st);
 
+/* Writes to a process's standard input, and answers, perhaps later: `reply`
+ * says in the method's words whether it was accepted or the input is closed. */
+typedef int written_fn(struct channel *ch, const struct rpc_id *id,
+    struct slice process, bool accepted);
+int method_write(struct request *r, struct session_process *sp,
+    struct slice write_id, struct slice chunk, written_fn *reply);
+
 /* Returns the id of the process that is started. It points into st. */
 struct slice start_process_id(const struct start *st);
 
