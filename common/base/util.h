@@ -72,6 +72,11 @@ int set_nonblock(int fd);
 /* Moves fd to the number `to`, close-on-exec or not. Returns 0 or -errno. */
 int move_fd(int fd, int to, bool cloexec);
 
+/* Reads a text of at most cap - 1 bytes at once, as files of the kernel have
+ * it, and adds a NUL; AT_FDCWD: `name` is a path. Returns its bytes or -errno.
+ */
+ssize_t read_whole(int dir, const char *name, char *text, size_t cap);
+
 /* Writes the whole text at once to a file that exists, as files of the kernel
  * want it; AT_FDCWD: `name` is a path. Returns 0 or -errno. */
 int write_whole(int dir, const char *name, const char *text);

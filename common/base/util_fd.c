@@ -48,6 +48,18 @@ move_fd(int fd, int to, bool cloexec)
 	return 0;
 }
 
+ssize_t
+read_whole(int dir, const char *name, char *text, size_t cap)
+{
+	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return n;
+}
+
 int
 write_whole(int dir, const char *name, const char *text)
 {

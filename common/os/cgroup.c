@@ -9,20 +9,6 @@
 
 #include <dirent.h>
 
-/* --- files -------------------------------------------------------------- */
-
-ssize_t
-cgroup_read_file(int dir, const char *name, char *text, size_t cap)
-{
-	_cleanup_close_ int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
-
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	return n;
-}
-
 /* --- groups ------------------------------------------------------------- */
 
 void

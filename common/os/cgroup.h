@@ -169,7 +169,3 @@ bool cgroup_is_empty(const struct cgroup *c);
 
 /* Returns true if a member has made groups in the group. */
 bool cgroup_is_nested(const struct cgroup *c);
-
-/* For the files that implement this header: reads at most cap - 1 bytes of a
- * file and adds a NUL. Returns the number of bytes or -errno. */
-ssize_t cgroup_read_file(int dir, const char *name, char *text, size_t cap);

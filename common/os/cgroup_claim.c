@@ -140,8 +140,7 @@ move_members(pid_t program, int from, int to)
 	int err = 0;
 
 	for (int i = 0; err == 0 && i < ROUNDS_MAX; i++) {
-		if (cgroup_read_file(
-			from, "cgroup.procs", byte, sizeof(byte)) == 0)
+		if (read_whole(from, "cgroup.procs", byte, sizeof(byte)) == 0)
 			return 0;
 		err = each_member(program, from, to, &about);
 	}
@@ -189,7 +188,7 @@ is_threaded(int dir)
 {
 	char type[32] = "";
 
-	return cgroup_read_file(dir, "cgroup.type", type, sizeof(type)) > 0 &&
+	return read_whole(dir, "cgroup.type", type, sizeof(type)) > 0 &&
 	       strncmp(type, "domain\n", 7) != 0;
 }
 

@@ -36,7 +36,7 @@ read_controllers(int dir, const char *file)
 	char text[1024], *rest = text, *word;
 	unsigned found = 0;
 
-	if (dir < 0 || cgroup_read_file(dir, file, text, sizeof(text)) < 0)
+	if (dir < 0 || read_whole(dir, file, text, sizeof(text)) < 0)
 		return 0;
 	while ((word = strsep(&rest, " \n")) != NULL)
 		for (size_t i = 0; i < nitems(kinds); i++)

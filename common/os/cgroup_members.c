@@ -17,7 +17,7 @@ cgroup_read_count(int dir, const char *name, const char *key)
 	char text[1024];
 	const char *at;
 
-	if (dir < 0 || cgroup_read_file(dir, name, text, sizeof(text)) <= 0)
+	if (dir < 0 || read_whole(dir, name, text, sizeof(text)) <= 0)
 		return 0;
 	for (at = text; at != NULL; at = strchr(at, '\n')) {
 		at += *at == '\n';
@@ -102,8 +102,8 @@ cgroup_is_empty(const struct cgroup *c)
 
 	for (int i = 0; i < CGROUP_HIERARCHIES; i++)
 		if (c->dirs[i] >= 0)
-			return cgroup_read_file(c->dirs[i], "cgroup.procs",
-				   byte, sizeof(byte)) == 0;
+			return read_whole(c->dirs[i], "cgroup.procs", byte,
+				   sizeof(byte)) == 0;
 	return true;
 }
 

@@ -10,16 +10,12 @@ pid_t
 children_parent_of(pid_t pid)
 {
 	char path[64], text[512];
-	_cleanup_close_ int fd = -1;
 	const char *end;
-	ssize_t n;
 	int ppid;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || (n = read(fd, text, sizeof(text) - 1)) <= 0)
+	if (read_whole(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return -1;
-	text[n] = '\0';
 	end = strrchr(text, ')');
 	if (end == NULL || sscanf(end + 1, " %*c %d", &ppid) != 1)
 		return -1;

@@ -12,12 +12,10 @@
 static long
 read_number(const char *path)
 {
-	char text[32] = "";
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = read_whole(AT_FDCWD, path, text, sizeof(text));
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return -errno;
-	return atol(text);
+	return n <= 0 ? n : atol(text);
 }
 
 /* The parent's /proc/sys/kernel/ns_last_pid, opened once for all its children.

@@ -134,7 +134,7 @@ reply_content(struct request *r, const struct buf *b)
 
 /* Reads to the end, whatever the size says: files in /proc have none. */
 static int
-read_whole(struct request *r, int fd)
+read_all(struct request *r, int fd)
 {
 	ssize_t n = PIECE_BYTES;
 	struct buf b;
@@ -170,7 +170,7 @@ file_fs_read_file(struct request *r, const struct fs_params *p)
 	if ((uint64_t)st.st_size > FILE_READ_MAX)
 		return refuse_size(r);
 	if (st.st_size <= WHOLE_MAX)
-		return read_whole(r, fd);
+		return read_all(r, fd);
 	return stream(r, fd, (uint64_t)st.st_size);
 }
 

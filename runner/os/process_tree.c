@@ -87,19 +87,14 @@ static int
 read_entry(pid_t pid, struct entry *e)
 {
 	char path[64], text[1024];
-	_cleanup_close_ int fd = -1;
 	const char *end;
 	ssize_t n;
 
 	*e = (struct entry){ .pid = pid };
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read_whole(AT_FDCWD, path, text, sizeof(text));
 	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
+		return n < 0 ? (int)n : -ESRCH;
 	end = strrchr(text, ')');
 	if (end == NULL ||
 	    sscanf(end + 1,

@@ -140,20 +140,15 @@ bool
 reaper_is_waiting(const struct reaper_watch *w, uint64_t *switches)
 {
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
 	char text[STATUS_BYTES];
 	const char *state;
-	ssize_t n;
 
 	*switches = 0;
 	if (w->pid <= 0)
 		return false;
 	path = xasprintf("/proc/%d/status", w->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n < 0)
+	if (read_whole(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
-	text[n] = '\0';
 	state = strstr(text, "\nState:\t");
 	return state != NULL && (state[8] == 'S' || state[8] == 'D') &&
 	       add_number(text, "\nvoluntary_ctxt_switches:\t", switches) &&

@@ -73,12 +73,11 @@ load_room(size_t places, size_t used, unsigned pressure)
 static unsigned
 read_pressure(const char *path)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[256] = "";
+	char text[256];
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return 0;
-	return load_pressure(text);
+	return read_whole(AT_FDCWD, path, text, sizeof(text)) <= 0
+		   ? 0
+		   : load_pressure(text);
 }
 
 static unsigned

@@ -11,18 +11,6 @@
  * How much of the host each session uses, and each identity.
  */
 
-static bool
-read_text(int dir, const char *path, char *text, size_t size)
-{
-	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	return true;
-}
-
 /* Returns the number after the key. With the key "", the whole file is the
  * number. */
 static bool
@@ -36,7 +24,7 @@ read_number(const struct session *s, enum cgroup_hierarchy hierarchy,
 
 	snprintf(path, sizeof(path), IDENTITY_GROUP_PREFIX "%llu/%s/%s",
 	    (unsigned long long)s->identity_group, s->group, file);
-	if (above < 0 || !read_text(above, path, text, sizeof(text)))
+	if (above < 0 || read_whole(above, path, text, sizeof(text)) <= 0)
 		return false;
 	at = strstr(text, key);
 	if (at == NULL || sscanf(at + strlen(key), "%llu", &n) != 1)
@@ -238,7 +226,7 @@ memory_of(pid_t pid)
 	unsigned long long pages = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	if (!read_text(AT_FDCWD, path, text, sizeof(text)) ||
+	if (read_whole(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -112,13 +112,11 @@ userns_try_proc(void)
 static int
 read_number(const char *path, unsigned long *n)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[32], *end;
-	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	ssize_t len = read_whole(AT_FDCWD, path, text, sizeof(text));
 
 	if (len < 0)
-		return -errno;
-	text[len] = '\0';
+		return (int)len;
 	*n = strtoul(text, &end, 10);
 	return end == text ? -EINVAL : 0;
 }
