@@ -45,10 +45,10 @@ limit_resources(const struct control_user *s)
 	}
 }
 
-/* The lists of the user's placeholders (execd(8)) are in a directory of his below
- * one of root's, where only those get who have a descriptor of it, as the runner
- * has at PLACEHOLDERS_FD, which is free now. Whoever made it may have ended
- * before it was the user's, so it is given to him before it is opened. */
+/* The lists of the user's placeholders (execd(8)) are in a directory of his,
+ * below one of root's. The runner has it at PLACEHOLDERS_FD, which is free now.
+ * Whoever made it may have ended before it was the user's, so it is given to
+ * him before it is opened. */
 static void
 open_placeholder_lists(uid_t uid)
 {
