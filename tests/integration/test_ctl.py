@@ -274,6 +274,20 @@ def test_drain_and_back(configured, user, directory):
     assert [e["command"] for e in commands_of(log) if "drain" in e["command"]] == ["drain", "drain", "undrain", "undrain"]
 
 
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_drain_waits_for_the_last_session(audited, undone):
+    s, ctl, log = audited()
+    c = s.connect(token="tok-a").ready()
+    waits = subprocess.Popen(ctl.argv("drain", "--wait"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    poll(lambda: [r["command"] for r in events(log) if r["event"] == "ctl-command"][:2] == ["drain", "status"],
+         what="its first question")
+    assert waits.poll() is None
+    ctl("undrain") if undone else ctl("kill", c.session_id[:8], "--reason", "x")
+    out, err = waits.communicate(timeout=30)
+    assert (waits.returncode, err) == ((1, "execd ctl: the drain was undone\n") if undone else (0, "")), (out, err)
+    assert "--wait is for drain" in ctl("list", "--wait", code=2)
+
+
 def test_what_stops_cannot_be_undrained(configured, user, directory):
     s = configured(configuration(user, directory / "audit").replace("[limits]", "[limits]\ndrain-timeout = 1h"))
     ctl, c = Ctl(s, user), s.connect(token="tok-a").ready()

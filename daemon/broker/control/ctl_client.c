@@ -13,6 +13,7 @@
 
 #define SILENT_MS   15000	 /* after this the broker counts as hanging */
 #define ANSWER_MAX  (256u << 20) /* more than all possible sessions need */
+#define WAIT_S	    2		 /* each question is in the audit log */
 #define SOCKETS_MAX 64		 /* execds that are tried */
 
 static const char usage_text[] =
@@ -22,7 +23,8 @@ static const char usage_text[] =
     "  kill ID --reason TEXT     end it; its client is told who did and why\n"
     "  kill --identity ID | --token NAME --reason TEXT\n"
     "                            end all sessions of an identity or a token\n"
-    "  drain                     open no new session; those there are go on\n"
+    "  drain [--wait]            open no new session; those there are go on;\n"
+    "                            with --wait until the last one has ended\n"
     "  undrain                   open new sessions again\n"
     "  status                    whether execd works\n"
     "  reload                    read the configuration again, and print what\n"
@@ -54,6 +56,7 @@ static const struct option long_options[] = {
 	{ "token", required_argument, NULL, 't' },
 	{ "expires", required_argument, NULL, 'x' },
 	{ "end", no_argument, NULL, 'e' },
+	{ "wait", no_argument, NULL, 'w' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -70,6 +73,7 @@ take_option(struct ctl_options *o, int opt)
 
 	o->json |= opt == 'j';
 	o->end |= opt == 'e';
+	o->wait |= opt == 'w';
 	for (size_t i = 0; i < nitems(texts); i++)
 		if (texts[i].opt == opt)
 			*texts[i].text = optarg;
@@ -691,6 +695,48 @@ kill_each(const struct ctl_options *o)
 	return EXIT_FAILED;
 }
 
+/* Returns how many sessions there are, or -1 if there is nothing to wait for:
+ * somebody has undone the drain. */
+static int64_t
+count_drained(const struct json_value *status)
+{
+	static const char *const keys[] = { "attached", "detached", "ending" };
+	const struct json_value *s = json_get(status, "sessions");
+	uint64_t n = 0;
+	bool known;
+
+	if (json_is(json_get(status, "state"), "serving"))
+		return -1;
+	for (size_t i = 0; s != NULL && i < nitems(keys); i++)
+		n += number_of(s, keys[i], &known);
+	return (int64_t)n;
+}
+
+static int
+drain_and_wait(const struct ctl_options *o)
+{
+	struct ctl_options status = { .socket = o->socket,
+		.command = "status" };
+	int code = ctl_ask_and_print(o);
+	struct ctl_answer a;
+	int64_t left = 1;
+
+	while (code == EXIT_STOPPED && left > 0) {
+		int asked = ctl_ask(&status, &a);
+
+		if (asked >= 0)
+			return asked;
+		left = a.result ? count_drained(a.result) : -1;
+		ctl_answer_clear(&a);
+		if (left > 0)
+			sleep(WAIT_S);
+	}
+	if (left >= 0)
+		return code;
+	fputs("execd ctl: the drain was undone\n", stderr);
+	return EXIT_FAILED;
+}
+
 /* --- the program ---------------------------------------------------------- */
 
 static int
@@ -720,6 +766,10 @@ ctl_main(int argc, char **argv)
 	if (strcmp(o.command, "kill") == 0 &&
 	    (o.identity != NULL || o.token != NULL))
 		return kill_several(&o);
+	if (o.wait && strcmp(o.command, "drain") != 0)
+		return ctl_usage_error("--wait is for drain", "");
 	o.session = o.words[0];
+	if (o.wait)
+		return drain_and_wait(&o);
 	return ctl_ask_and_print(&o);
 }

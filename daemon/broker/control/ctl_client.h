@@ -14,7 +14,8 @@
 
 struct ctl_options {
 	bool json;
-	bool end; /* `token revoke' ends the sessions of the token, too */
+	bool wait; /* `drain' waits for the last session */
+	bool end;  /* `token revoke' ends the sessions of the token, too */
 	const char *socket, *reason;
 	const char *identity, *token, *expires;
 	const char *command, *session;
