@@ -31,6 +31,7 @@
 #include "requests.h"
 #include "seqpacket.h"
 #include "session_registry.h"
+#include "systemd.h"
 #include "tcp_peer.h"
 #include "util.h"
 
@@ -64,16 +65,38 @@ ignore(evutil_socket_t fd, short what, void *arg)
 {
 }
 
+/* As systemd passes one: only root binds those that the configuration names. */
+static int
+pass_listener(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char pid[16];
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    listen(fd, 16) < 0 || dup2(fd, 3) < 0)
+		return -1;
+	if (fd != 3)
+		close(fd);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, true);
+	setenv("LISTEN_FDS", "1", true);
+	setenv("LISTEN_FDNAMES", "main", true);
+	activation_init();
+	return 0;
+}
+
 static int
 set_up(void **state)
 {
 	static struct options options;
 	char *argv[] = { (char *)(uintptr_t) "execd",
 		(char *)(uintptr_t) "--listen",
-		(char *)(uintptr_t) "ws://127.0.0.1:0", NULL };
+		(char *)(uintptr_t) "systemd:main", NULL };
 	int code, pair[2];
 
-	if (options_parse(&options, 3, argv) >= 0)
+	if (pass_listener() < 0 || options_parse(&options, 3, argv) >= 0)
 		return -1;
 	/* Whom commands would run as does not matter: none runs. */
 	options.user = geteuid() == 0 ? "nobody" : NULL;
