@@ -37,6 +37,7 @@ const passing = ['the server is shutting down', 'the server takes no new session
 export const again: ReadonlySet<string> = new Set([
 	'process/start', 'process/forward', 'process/write',
 	'environment/info', 'environment/status', 'process/read', 'process/terminate', 'process/closeStdin', 'process/resize',
+	'process/arrived',
 	'process/wait', 'process/snapshot', 'fs/watchMissing', 'fs/open', 'fs/readBlock', 'fs/readFile', 'fs/writeFile',
 	'fs/getMetadata', 'fs/canonicalize', 'fs/readDirectory', 'fs/walk', 'environmentConfig/read', 'capabilities/discoverV2',
 	'capabilityRoots/discoverV1'])

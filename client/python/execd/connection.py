@@ -39,6 +39,7 @@ PASSING = ("the server is shutting down", "the server takes no new sessions: it 
 AGAIN = frozenset((
     "process/start", "process/forward", "process/write",
     "environment/info", "environment/status", "process/read", "process/terminate", "process/closeStdin", "process/resize",
+    "process/arrived",
     "process/wait", "process/snapshot", "fs/watchMissing", "fs/open", "fs/readBlock", "fs/readFile", "fs/writeFile", "fs/getMetadata",
     "fs/canonicalize", "fs/readDirectory", "fs/walk", "environmentConfig/read", "capabilities/discoverV2",
     "capabilityRoots/discoverV1"))
