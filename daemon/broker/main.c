@@ -422,8 +422,6 @@ begin(struct broker *m)
 	if (spawn_has_served())
 		log_never_block();
 	m->root = spawn_is_root();
-	if (m->root && !spawn_has_served() && !m->options->check)
-		doctor_programs_warn();
 	if (spawn_is_reload() && !m->options->check) {
 		code = take_over(m, &seal);
 	} else {
@@ -479,8 +477,11 @@ prepare(struct broker *m)
 	conf_tell_proxies(m->conf);
 	if (!spawn_is_reload())
 		conf_tell_ceilings(m->conf);
-	if (!spawn_has_served())
+	if (!spawn_has_served()) {
 		group_limits_log(m->root);
+		if (m->root)
+			doctor_programs_warn();
+	}
 	raise_descriptors(m);
 	make_provider_id(m);
 	watch_init(m->root);

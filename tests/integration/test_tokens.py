@@ -59,10 +59,12 @@ def test_a_session_goes_on_when_its_token_is_revoked(made):
     token = new(ctl, "laptop")
     c = s.connect(token=token).ready()
     c.drop()
+    assert "a token of this name: File exists" in ctl("token", "new", "laptop", "--identity", "a", code=1)
     ctl("token", "revoke", "laptop")
     assert c.session_id[:8] in [x["id"] for x in ctl.sessions()]
     with pytest.raises(Closed, match="401"):
         s.connect(token=token)
+    assert "a token of this name: No such file" in ctl("token", "revoke", "laptop", "--end", code=1)
 
 
 def test_a_revoked_token_counts_no_more_though_the_reload_is_refused(made):

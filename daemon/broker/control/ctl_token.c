@@ -228,7 +228,8 @@ make_one(const struct ctl_options *o, const char *directory, int64_t at)
 	    at ? until : "", at ? "\n" : "");
 	err = write_file(directory, path, text);
 	if (err < 0)
-		return tell(path, err);
+		return tell(
+		    err == -EEXIST ? "a token of this name" : path, err);
 	code = read_anew(o, "token-new", o->identity, &a);
 	if (code < 0 && !is_in_force(o, name)) {
 		ctl_print_log(a.result);
@@ -269,7 +270,8 @@ token_revoke(const struct ctl_options *o)
 		return code;
 	path = xasprintf("%s/%s", directory, o->words[1]);
 	if (unlink(path) < 0)
-		return tell(path, -errno);
+		return tell(
+		    errno == ENOENT ? "a token of this name" : path, -errno);
 	code = read_anew(o, "token-revoke", NULL, &a);
 	if (code >= 0)
 		return code;
