@@ -58,10 +58,11 @@ def test_a_session_goes_on_when_its_token_is_revoked(made):
     s, ctl, _, _ = made
     token = new(ctl, "laptop")
     c = s.connect(token=token).ready()
-    c.drop()
     assert "a token of this name: File exists" in ctl("token", "new", "laptop", "--identity", "a", code=1)
+    c.drop()
     ctl("token", "revoke", "laptop")
-    assert c.session_id[:8] in [x["id"] for x in ctl.sessions()]
+    # The new broker asks the runners what they have.
+    poll(lambda: c.session_id[:8] in [x["id"] for x in ctl.sessions()], what="the session")
     with pytest.raises(Closed, match="401"):
         s.connect(token=token)
     assert "a token of this name: No such file" in ctl("token", "revoke", "laptop", "--end", code=1)
