@@ -18,8 +18,8 @@ uint32_t utf8_check(uint32_t state, const uint8_t *p, size_t n);
  * the text ends inside a character, the offset is n - 1. */
 size_t utf8_find_invalid(const void *p, size_t n);
 
-/* Decodes the character at p, of n bytes that are left and at least one.
- * Returns its length, or 0 if it is none. */
+/* Decodes the character at p. n bytes of the text are left, at least one.
+ * Returns the length of the character, or 0 if these bytes are no character. */
 size_t utf8_next(const uint8_t *p, size_t n, uint32_t *code);
 
 /* Tells whether a terminal or an editor would obey the character: control

@@ -2,8 +2,8 @@
 /*
  * Control groups, accessed through descriptors: how they are made and removed.
  * The one that this process is in is found by cgroup_own.c. Limits are in
- * cgroup_limit.c. What members do and what the kernel counts of them is in
- * cgroup_members.c.
+ * cgroup_limit.c. What is done with the members of a group, and what the kernel
+ * counts of them, is in cgroup_members.c.
  */
 #include "cgroup.h"
 

@@ -92,7 +92,8 @@ is_root_group(int dir)
 	return faccessat(dir, "cgroup.type", F_OK, 0) < 0;
 }
 
-/* Who is not below `program` is another's; 0 is in another pid namespace. */
+/* Only `program` and its descendants are ours. The kernel shows a process of
+ * another pid namespace as 0. */
 static bool
 is_ours(pid_t program, pid_t member)
 {

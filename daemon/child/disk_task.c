@@ -68,7 +68,7 @@ copy_file(const char *path, int copy, struct control_found *found)
 	return err;
 }
 
-/* Returns a descriptor, PLACE_NONE, or -errno. */
+/* Carries out the task. Returns a descriptor, PLACE_NONE, or -errno. */
 static int
 work(const struct task *t, int own, struct control_found *found)
 {

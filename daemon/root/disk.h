@@ -12,8 +12,8 @@
 /*
  * Starts the task, with a copy of `own` unless that is -1. Returns the channel
  * on which the child says what came of it (struct control_found, with a
- * descriptor). It is the caller's. Returns -ETIMEDOUT if the disk still owes an
- * answer for that path, or -errno.
+ * descriptor). The caller owns the channel. Returns -ETIMEDOUT if the disk has
+ * not answered an earlier task for that path, or -errno.
  */
 int disk_do(enum task_kind kind, const struct control_place *place, int own);
 

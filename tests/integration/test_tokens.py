@@ -256,3 +256,13 @@ def test_what_cannot_be_locked(locking, argv, code, said):
     _, ctl, directory = locking
     assert said in ctl(*argv, code=code)
     assert not directory.exists() or os.listdir(directory) == []
+
+
+def test_a_lock_that_execd_cannot_see_is_none(locking, mode):
+    """The next reload would open it, and nobody would know."""
+    if mode != "root":
+        pytest.skip("the broker is the operator's own user")
+    _, ctl, directory = locking
+    directory.mkdir(mode=0o700)
+    assert "execd cannot see the lock" in ctl("lock", "b", code=1)
+    assert os.listdir(directory) == []

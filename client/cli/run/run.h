@@ -182,7 +182,7 @@ struct record {
 	int64_t pid;	    /* of the attached execctl; 0: none */
 	int64_t started_ms; /* since 1970 */
 	int64_t left_ms;    /* likewise: since when pid is 0 */
-	int64_t lives_ms; /* so long at most the session is without a client */
+	int64_t lives_ms; /* the server keeps the session so long without us */
 };
 
 void record_clear(struct record *r);
@@ -199,9 +199,9 @@ int record_each(void (*visit)(void *arg, const struct record *r), void *arg);
  * -EEXIST if there are several. The caller clears *out. */
 int record_find(const char *prefix, struct record *out);
 /*
- * The server of the record cannot be asked. The record is removed, which is
- * told, if its session cannot be there any more. When an execctl that was
- * killed left it is not known: it is found out now.
+ * The server of the record cannot be asked. If the session cannot be there any
+ * more, the record is removed, and the user is told. An execctl that was killed
+ * did not note when it left; then the time counts from now.
  */
 void record_missed(const struct execctl *ctl, const struct record *r);
 /* Milliseconds since 1970. */

@@ -487,27 +487,36 @@ conf_is_locked(const struct conf *c, const struct identity *id)
 	return id->locked || (of != NULL && of->locked);
 }
 
-/* `execd ctl lock' makes a file of the identity's name. */
+int
+conf_find_lock(const struct conf *c, const struct identity *id)
+{
+	_cleanup_free_ char *directory = NULL, *path = NULL;
+
+	if (c->path == NULL)
+		return -ENOENT;
+	directory = conf_beside(c->path, "locked");
+	path = xasprintf("%s/%s", directory, id->name);
+	return access(path, F_OK) == 0 ? 0 : -errno;
+}
+
 static void
 read_locks(struct conf *c)
 {
-	_cleanup_free_ char *directory = conf_beside(c->path, "locked");
-
 	for (size_t i = 0; i < c->nidentities; i++) {
 		struct identity *id = c->identities[i];
-		_cleanup_free_ char *path =
-		    xasprintf("%s/%s", directory, id->name);
+		int err = conf_find_lock(c, id);
 
-		id->locked = access(path, F_OK) == 0;
+		id->locked = err == 0;
 		if (id->locked)
 			log_warn(0,
 			    "[identity %s] is locked: nobody comes in "
 			    "as it before `execd ctl unlock %s`",
 			    id->name, id->name);
-		else if (errno != ENOENT && i == 0)
-			log_error(-errno,
-			    "%s: who is locked is not known, and nobody is",
-			    directory);
+		else if (err != -ENOENT && i == 0)
+			log_error(err,
+			    "locked/ beside %s: who is locked is not known, "
+			    "and nobody is",
+			    c->path);
 	}
 }
 

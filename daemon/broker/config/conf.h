@@ -238,6 +238,11 @@ void conf_write_time(char text[CONF_TIME_CHARS], int64_t at);
  * of. */
 bool conf_is_locked(const struct conf *c, const struct identity *id);
 
+/* Looks for the file of the identity's name that `execd ctl lock' makes beside
+ * the configuration. Returns 0, -ENOENT, or another -errno if that cannot be
+ * seen. */
+int conf_find_lock(const struct conf *c, const struct identity *id);
+
 /* The directory of that name beside the file. The caller frees it. */
 char *conf_beside(const char *path, const char *name);
 

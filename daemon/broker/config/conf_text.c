@@ -452,7 +452,7 @@ conf_read_token(struct conf *c, const char *path, const char *name)
 
 /* --- conf.d ------------------------------------------------------------- */
 
-/* Others are copies of editors, and what a package manager has put aside. */
+/* An editor and a package manager leave copies there that have other names. */
 static int
 is_part(const struct dirent *entry)
 {

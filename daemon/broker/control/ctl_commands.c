@@ -723,6 +723,9 @@ set_lock(struct ctl_request *r, struct json_writer *w, bool lock)
 	if (id == NULL)
 		return ctl_refuse(r, "noSuchIdentity",
 		    "there is no [identity %s]", r->identity);
+	if (lock && conf_find_lock(r->broker->conf, id) < 0)
+		return ctl_refuse(r, "failed",
+		    "execd cannot see the lock: the next reload would open it");
 	id->locked = lock;
 	log_info("[identity %s]: %s by uid %u", id->name,
 	    lock ? "locked" : "unlocked", (unsigned)r->client->who.uid);
