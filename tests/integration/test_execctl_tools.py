@@ -202,25 +202,53 @@ def test_watch(ctl, directory):
 ITS_OWN = "\nvoid xmalloc(void);\nvoid log_error(void);\nvoid\nxmalloc(void)\n{\n}\nvoid\nlog_error(void)\n{\n}\n"
 
 
-@pytest.mark.parametrize("compiler", [["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L"], ["c++", "-std=c++20", "-x", "c++"]], ids=["c", "c++"])
-def test_a_library_program(server, directory, compiler):
-    """The header alone, with the program in it, and the archive, are enough for somebody else."""
+LIBRARY = pathlib.Path(__file__).parents[2] / "client/lib"
+C = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L"]
+
+
+def build_program(source, program, compiler):
+    """With the header and the archive alone."""
     if not shutil.which(compiler[0]):
         pytest.skip("no compiler")
     from conftest import BUILD, SANITIZED
     if SANITIZED:
         pytest.skip("the archive wants the sanitizer")
-    client = os.path.join(os.path.dirname(__file__), "../../client/lib")
-    with open(f"{client}/execd-client.h") as f:
-        lines = re.findall(r"^ \*\t(.*)$", f.read().split("#ifndef")[0], re.M)
-    program = directory / "example"
-    (directory / "example.c").write_text("\n".join(lines) + ITS_OWN)
-    subprocess.run([*compiler, "-Wall", "-Wpedantic", "-Werror", f"-I{client}", directory / "example.c", "-x", "none",
+    subprocess.run([*compiler, "-Wall", "-Wpedantic", "-Werror", f"-I{LIBRARY}", source, "-x", "none",
                     str(BUILD / "client/lib/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
                    check=True)
+    return program
+
+
+@pytest.mark.parametrize("compiler", [C, ["c++", "-std=c++20", "-x", "c++"]], ids=["c", "c++"])
+def test_a_library_program(server, directory, compiler):
+    """The header alone, with the program in it, and the archive, are enough for somebody else."""
+    with open(LIBRARY / "execd-client.h") as f:
+        lines = re.findall(r"^ \*\t(.*)$", f.read().split("#ifndef")[0], re.M)
+    (directory / "example.c").write_text("\n".join(lines) + ITS_OWN)
+    program = build_program(directory / "example.c", directory / "example", compiler)
     for url in (server.url, f"ask:echo '{{\"url\":\"{server.url}\"}}'; cat"):
         r = subprocess.run([program, url, "/bin/sh", "-c", "echo from the library; exit 5"], capture_output=True, timeout=30)
         assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr
+
+
+def test_the_examples_in_c(server, sandboxes, directory):
+    examples = pathlib.Path(__file__).parents[2] / "doc/examples/c"
+    assert {p.name for p in examples.iterdir()} == {"run.c", "stream.c", "resume.c", "agent_loop.c"}
+
+    def example(name, *args, code=0):
+        program = build_program(examples / f"{name}.c", directory / name, C)
+        r = subprocess.run([program, *map(str, args)], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, "EXECD_URL": server.url})
+        assert r.returncode == code, r
+        return r.stdout
+
+    assert example("run", directory, "pwd; touch f && echo made; touch /etc/x 2>/dev/null; exit 3", code=3) == f"{directory}\nmade\n"
+    said = example("stream", code=3)
+    assert "stdout working\n" in said and "stderr a warning\n" in said and "the answer was yes\nit ended with 3\n" in said
+    assert example("resume") == "line 1\nline 2\nline 3\nit ended with 4\n"
+    said = example("agent_loop", directory)
+    assert "python3 sum.py: 0\n6\n" in said and "touch /etc/passwd: 1, denied\n" in said
+    assert "sleep 1000: 137, timed out\n" in said and "cat missing: 1\n" in said
 
 
 def test_the_pages_of_the_library():

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 from clients import META, Liar, own_environment  # noqa: F401
+from execctl import Proxy
 from node import package_directory  # noqa: F401
 
 TREE = pathlib.Path(__file__).parents[2]
@@ -93,6 +94,29 @@ def test_the_examples_of_the_manual_page():
     found = [re.sub(r"\s*\n\s+", " ", e) for e in re.findall(r"^> (\{.*?\})$(?=\n[<>.])", page, re.M | re.S)]
     requests = [json.loads(e.replace("\\e", "\\")) for e in found if "..." not in e and '"method"' in e]
     assert [f for r in requests if "id" in r for f in faults_of(r)] == [] and len(requests) > 30
+
+
+def test_the_client_of_the_manual_page(server, directory):
+    """As it is shown: output, status, and a connection that is cut under it."""
+    page = (TREE / "man/execd-protocol.7").read_text().split("\n.Sh EXAMPLES\n")[1]
+    lines = re.search(r"^\.Bd -literal[^\n]*\n(.*?)\n\.Ed$", page, re.M | re.S)[1].replace("\\e", "\\").replace("\\&", "").split("\n")
+    assert sum(map(bool, lines)) <= 60
+    program = [sys.executable, "-c", "\n".join(lines)]
+    r = subprocess.run([*program, server.url, "/bin/sh", "-c", "echo out; echo err >&2; exit 7"], capture_output=True, timeout=60)
+    assert (r.stdout, r.stderr, r.returncode) == (b"out\n", b"err\n", 7)
+    proxy = Proxy(server.url)
+    proxy.cut_at = [1_000_000, 2_000_000]
+    script = (f"head -c 3000000 /dev/zero | tr '\\0' x; for i in 1 2 3; do echo $i; until [ -e {directory}/$i ]; do sleep 0.01; done;"
+              " done; exit 3")
+    with subprocess.Popen([*program, proxy.url, "/bin/sh", "-c", script], stdout=subprocess.PIPE) as p:
+        assert p.stdout.read(3_000_000) == b"x" * 3_000_000
+        for i in "123":
+            assert p.stdout.readline() == f"{i}\n".encode()
+            proxy.cut()
+            (directory / i).touch()
+        assert (p.stdout.read(), p.wait(60)) == (b"", 3)
+    assert proxy.cuts == 5
+    proxy.close()
 
 
 # --- the clients --------------------------------------------------------------
