@@ -163,6 +163,39 @@ def test_a_workspace_in_dev_shm(sandbox):
         shutil.rmtree(where)
 
 
+def test_what_a_workspace_in_dev_shm_protects(sandbox, user):
+    """As in one anywhere else: what is there, and what is not."""
+    where = pathlib.Path(f"/dev/shm/execd-test-{os.getpid()}")
+    as_test_user(user, f"mkdir -p {where}/.git/hooks", "/")
+    try:
+        shell = sandbox(workspace_write(where), where)
+        assert shell("for f in .git/x .git/hooks/x .codex/x; do echo x 2> /dev/null > $f && echo wrote $f; done; "
+                     "mv .git moved 2> /dev/null && echo moved; echo x > f; ls") == "f\n"
+        assert sorted(os.listdir(where)) == [".git", "f"] and os.listdir(where / ".git/hooks") == []
+        # Whoever sees what takes its place is killed.
+        id = shell.start("echo up; exec sleep 1000")
+        shell.client.wait(lambda: b"up" in shell.client.output(id), what="the command")
+        as_test_user(user, "mv .git old; mkdir .git", where)
+        assert "was replaced outside of the sandbox" in shell.client.finished(id).stderr
+    finally:
+        shutil.rmtree(where)
+
+
+def test_dev_shm_itself_as_a_workspace(sandbox, user):
+    """It is the host's then, so that nothing that is written there is lost; the answer names no size of an own one."""
+    name = f"execd-test-{os.getpid()}"
+    as_test_user(user, f"mkdir -p /dev/shm/{name}", "/")
+    try:
+        shell = sandbox(managed(READ_ALL, path("/dev/shm", "write")), "/dev/shm")
+        assert shell(f"echo x > {name}/f && cat /dev/shm/{name}/f; /usr/bin/python3 -c 'import multiprocessing as m; m.Lock()'") == "x\n"
+        assert pathlib.Path(f"/dev/shm/{name}/f").read_text() == "x\n"
+        assert not any(os.path.lexists(f"/dev/shm/{n}") for n in PROTECTED)
+        told = shell.client.start(shell.id(), ["/bin/true"], **shell.params())["result"]["sandbox"]["enforced"]
+        assert told["limits"]["shmBytes"] is None, told
+    finally:
+        shutil.rmtree(f"/dev/shm/{name}")
+
+
 def test_slash_tmp(sandbox, tree):
     name = f"/tmp/execd-test-{os.getpid()}"
     assert sandbox(managed(READ_ALL)).run(f"touch {name}").code != 0

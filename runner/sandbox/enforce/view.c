@@ -34,7 +34,7 @@ static bool
 view_is_dev_grant(const struct plan_mount *m)
 {
 	return m->kind != PLAN_DENY_DIRECTORY && m->kind != PLAN_DENY_FILE &&
-	       path_lies_in(m->path, "/dev");
+	       plan_is_own_dev(m);
 }
 
 /* --- mount points ------------------------------------------------------- */

@@ -122,6 +122,21 @@ plan_is_placeholder(const struct plan_mount *m)
 	       m->kind == PLAN_PLACEHOLDER_DIRECTORY;
 }
 
+/*
+ * Tells whether a view has its own of this, whatever the host has: all of /dev,
+ * but not a directory of the host in /dev/shm, nor /dev/shm itself if the
+ * policy makes it writable.
+ */
+static inline bool
+plan_is_own_dev(const struct plan_mount *m)
+{
+	static const char shm[] = "/dev/shm";
+
+	if (path_lies_in(m->path, shm))
+		return m->path[strlen(shm)] == '\0' && m->kind != PLAN_WRITE;
+	return path_lies_in(m->path, "/dev");
+}
+
 /* The mounts are sorted: a path comes before what lies below it. */
 struct plan {
 	enum plan_base base;

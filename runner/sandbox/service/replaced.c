@@ -47,7 +47,7 @@ is_protected(const struct plan_mount *m)
 	return (m->kind == PLAN_READ || m->kind == PLAN_DENY_DIRECTORY ||
 		   m->kind == PLAN_DENY_FILE || m->kind == PLAN_PIN) &&
 	       (m->seen.type != FS_LINK || m->kind == PLAN_PIN) &&
-	       strcmp(m->path, "/") != 0 && !path_lies_in(m->path, "/dev") &&
+	       strcmp(m->path, "/") != 0 && !plan_is_own_dev(m) &&
 	       !path_lies_in(m->path, "/proc") &&
 	       !path_lies_in(m->path, "/sys");
 }

@@ -12,6 +12,15 @@ is_public(const struct sandboxes *sb, const struct plan *plan)
 	       strcmp(plan->hosts, sb->everything.text) == 0;
 }
 
+static bool
+has_own_shm(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (strcmp(plan->mounts[i].path, "/dev/shm") == 0)
+			return plan_is_own_dev(&plan->mounts[i]);
+	return view_has_dev(plan);
+}
+
 void
 sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
     const struct sandbox_context *asked, const struct sandbox *sandbox)
@@ -53,7 +62,7 @@ sandbox_report_fill(struct sandbox_report *r, const struct sandboxes *sb,
 		r->cpu_percent = l->cpu_percent;
 	r->open_files = sb->pool.options.open_files;
 	r->file_bytes = l->file_bytes;
-	if (!sandbox->landlock_only && view_has_dev(&sandbox->plan))
+	if (!sandbox->landlock_only && has_own_shm(&sandbox->plan))
 		r->shm_bytes = l->shm_bytes;
 }
 
