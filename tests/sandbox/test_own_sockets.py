@@ -507,8 +507,10 @@ while time.monotonic() < end:
         if libc.bind(s.fileno(), name, 110) == 0:
             bound += 1
             if s.getsockname()[:1] in (b"", b"\\0") or "execd-race" in str(s.getsockname()): print("BREACH", s.getsockname())
-    for file in ("made", "mine/made", "theirs/made"):
-        try: os.unlink(file)
+    for file in ("made", "mine/made", "theirs/made", "/tmp/made", "/tmp/execd-race-{host.number}"):
+        try:
+            if file[0] == "/" and not os.path.islink(file) and os.path.lexists(file): print("BREACH", file)
+            os.unlink(file)
         except OSError: pass
     try:
         while True: own.accept()
@@ -562,35 +564,88 @@ c.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [x.fi
 
 # --- nothing is left where programs outside look -------------------------------
 
-def test_none_in_the_hosts_tmp(user, session, shell, place, tmp_name):
-    """Neither made, linked, renamed nor carried in with its directory; in a workspace that lies there they are."""
+def leads_nowhere(user, name):
+    """What is there is a link, and neither the user nor a program of his finds anything behind it."""
+    assert os.path.islink(name) and not os.path.exists(name)
+    r = direct(user, ["/usr/bin/python3", "-c", f"import socket; socket.socket(socket.AF_UNIX).connect('{name}')"], "/")
+    assert r.returncode != 0 and b"FileNotFoundError" in r.stderr, r
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_none_in_the_hosts_tmp(user, session, network, place, tmp_name):
+    """Neither made, linked, renamed nor carried in with its directory; in a workspace that lies there they are. With the
+    network of the host one is made in /dev/tmp, and the name is a link to it."""
     inside = f"/tmp/{tmp_name}"
-    out = shell(python(f"""
+    out = Shell(session, workspace_write(place, network=network), place)(python(f"""
 keep = [bind("s"), bind(os.environ["TMPDIR"] + "/s")]
 os.mkdir("d"); keep.append(bind("d/default")); os.symlink("/tmp", "t"); os.mkdir("{inside}")
-tried("made", lambda: bind("{inside}/default")); tried("by a link", lambda: bind("t/{tmp_name}/default"))
-os.chdir("{inside}"); tried("relative", lambda: bind("default")); os.chdir("{place}")
+def make(name): keep.append(bind(name)); keep.append(connect(name))
+tried("made", lambda: make("{inside}/made")); tried("by a link", lambda: make("t/{tmp_name}/linked"))
+os.chdir("{inside}"); tried("relative", lambda: make("relative")); os.chdir("{place}")
 for name in ("s", os.environ["TMPDIR"] + "/s", "d"): tried("renamed", lambda: os.rename(name, "{inside}/default"))
 for name in ("s", os.environ["TMPDIR"] + "/s"): tried("linked", lambda: os.link(name, "{inside}/default"))
-print(os.listdir("{inside}"))
 """))
-    answers = dict(line.split(" E") for line in out.splitlines()[:-1])
-    assert answers == {"made": "ACCES", "by a link": "ACCES", "relative": "ACCES", "renamed": "XDEV", "linked": "XDEV"}, out
-    assert out.splitlines()[-1] == "[]" and os.listdir(inside) == []
+    here = "done" if network == "enabled" else "EACCES"
+    assert dict(line.rsplit(" ", 1) for line in out.splitlines()) == {
+        "made": here, "by a link": here, "relative": here, "renamed": "EXDEV", "linked": "EXDEV"}, out
+    assert sorted(os.listdir(inside)) == (["linked", "made", "relative"] if network == "enabled" else [])
+    for name in os.listdir(inside):
+        leads_nowhere(user, f"{inside}/{name}")
+
+
+def test_a_name_in_tmp_is_as_a_socket_would_be(user, session, enabled, place, tmp_name):
+    """Its mode, its errors, and what a JVM does: another name of it. It is this sandbox's, and no other's."""
+    as_test_user(user, f"mkdir /tmp/{tmp_name}", "/")
+    script = python(f"""
+os.chdir("/tmp/{tmp_name}"); os.umask(0o027)
+s = bind("s"); print(oct(os.stat("s").st_mode & 0o777)); connect("s"); tried("again", lambda: bind("s"))
+os.chmod("s", 0o600); os.chown("s", os.geteuid(), os.getegid()); os.rename("s", "t"); c = connect("/tmp/{tmp_name}/t")
+s.accept(); s.accept()[0].send(b"hi"); print(c.recv(9)); s.close(); tried("stale", lambda: connect("t"))
+tried("taken", lambda: bind("t")); os.unlink("t"); kept = bind("t"); tried("missing", lambda: bind("none/s"))
+print(sorted(os.listdir()), flush=True); sys.stdin.read()
+""", f"{place}/p.py")
+    id = enabled.start(script, pipeStdin=True)
+    session.wait_output(id, b"['t']")
+    other = Shell(session, workspace_write(place, network="enabled", more=[path("/usr", "read"), path("/srv", "deny")]), place)
+    assert other(python(f'tried("of another", lambda: connect("/tmp/{tmp_name}/t"))', "q.py")) == "of another ENOENT\n"
+    leads_nowhere(user, f"/tmp/{tmp_name}/t")
+    session.call("process/closeStdin", {"processId": id})
+    assert session.finished(id).stdout.splitlines() == [
+        "0o750", "again EADDRINUSE", "b'hi'", "stale ECONNREFUSED", "taken EADDRINUSE", "missing ENOENT", "['t']"]
+
+
+def test_who_takes_the_place_of_a_name_in_tmp(user, session, enabled, tmp_name):
+    """A program outside that makes its socket there is a stranger."""
+    as_test_user(user, f"mkdir /tmp/{tmp_name}", "/")
+    id = enabled.start(python(f"""
+os.chdir("/tmp/{tmp_name}"); own = bind("s"); connect("s"); print("up", flush=True); sys.stdin.readline()
+tried("theirs", lambda: connect("s"))
+"""), pipeStdin=True)
+    session.wait_output(id, b"up")
+    theirs = subprocess.Popen(as_user(user, ["/usr/bin/python3", "-c", "import os, socket; os.unlink('s'); s = socket.socket(socket.AF_UNIX); "
+                                             "s.bind('s'); s.listen(); print('up', flush=True); input()"]),
+                              cwd=f"/tmp/{tmp_name}", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert theirs.stdout.readline() == "up\n"
+    session.write(id, "\n")
+    assert session.finished(id).stdout == "up\ntheirs EPERM\n"
+    theirs.communicate("\n")
 
 
 def test_none_from_a_workspace_in_tmp(user, session, tmp_name):
     """There a workspace is a place of its own: nothing is renamed or linked out of it, nor is it itself."""
     work = f"/tmp/{tmp_name}/work"
     as_test_user(user, f"mkdir -p {work}", "/")
-    for network in NETWORKS:
+    for network, beside in zip(NETWORKS, ("beside it done", "beside it EACCES")):
         box = Shell(session, workspace_write(work, network=network), work)
         assert box(python("""
 os.mkdir("d"); keep = [bind("s"), bind("d/default")]; connect("s")
 tried("renamed", lambda: os.rename("s", "../s")); tried("linked", lambda: os.link("s", "../s"))
 tried("with its directory", lambda: os.rename("d", "../d")); tried("the workspace", lambda: os.rename("../work", "../other"))
-tried("beside it", lambda: bind("../s")); os.unlink("s"); os.unlink("d/default"); os.rmdir("d")
-""")).splitlines() == ["renamed EXDEV", "linked EXDEV", "with its directory EXDEV", "the workspace EBUSY", "beside it EACCES"]
+tried("beside it", lambda: keep.append(bind("../s"))); os.unlink("s"); os.unlink("d/default"); os.rmdir("d")
+""")).splitlines() == ["renamed EXDEV", "linked EXDEV", "with its directory EXDEV", "the workspace EBUSY", beside]
+        if os.path.lexists(f"{work}/../s"):
+            leads_nowhere(user, f"/tmp/{tmp_name}/s")
+            os.unlink(f"/tmp/{tmp_name}/s")
 
 
 def test_a_host_socket_in_tmp_stays_where_it_is(user, shell, tmp_name):
@@ -655,17 +710,22 @@ def test_a_private_tmp_is_its_own(configured, user, place):
         assert Shell(client, workspace_write(place, network=network), place)(
             python('s = bind("/tmp/s"); connect("/tmp/s"); print(os.listdir("/tmp")); os.unlink("/tmp/s")')) == "['s']\n"
         if shutil.which("dbus-run-session"):
-            assert "org.freedesktop.DBus" in Shell(client, workspace_write(place, network=network), place)(
-                "dbus-run-session -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames")
+            assert "org.freedesktop.DBus" in Shell(client, workspace_write(place, network=network), place)("dbus-run-session -- " + LIST_NAMES)
     client.drop()
 
 
+LIST_NAMES = "dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames"
+
+
 @needs("dbus-run-session")
-def test_what_wants_tmp_itself_says_why(shell):
+def test_what_wants_tmp_itself(session, enabled, place):
+    """It works with the network of the host, and says why with none."""
+    assert "org.freedesktop.DBus" in enabled("dbus-run-session -- " + LIST_NAMES)
+    shell = Shell(session, workspace_write(place), place)
     r = shell.run("dbus-run-session -- true")
     assert r.code != 0 and 'Failed to bind socket "/tmp/dbus-' in r.stderr and "Permission denied" in r.stderr and r.denied, r.stderr
     assert "org.freedesktop.DBus" in shell("""sed "s,unix:tmpdir=/tmp,unix:tmpdir=$TMPDIR," /usr/share/dbus-1/session.conf >c.conf
-dbus-run-session --config-file=$PWD/c.conf -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames""")
+dbus-run-session --config-file=$PWD/c.conf -- """ + LIST_NAMES)
 
 
 def test_the_socket_of_execd_ctl_is_hidden(user, server, shell):

@@ -12,8 +12,6 @@ from programs import NETWORK, OTHERS
 
 # What is known not to work, and what stands in its way (doc/programs.md).
 KNOWN = {
-    "dbus": "its socket is directly in the host's /tmp, where a sandbox makes none (doc/sandbox.md B5)",
-    "jcmd": "the JVM makes its socket directly in the host's /tmp",
     "go-build": "it takes the placeholder .git for a repository, as on the reference server (doc/sandbox.md C3.4)",
 }
 

@@ -352,6 +352,8 @@ static const struct sock_filter own_filter[] = {
 	FILTER_PERMIT(SYS_chroot),
 	FILTER_PERMIT(NR_landlock_restrict_self),
 	FILTER_PERMIT(SYS_bind),
+	FILTER_PERMIT(SYS_symlinkat),
+	FILTER_PERMIT(SYS_unlinkat),
 	FILTER_PERMIT(SYS_close),
 	/* Where the kernel gives out no clock (vDSO), asking it is a call. */
 	FILTER_PERMIT(SYS_clock_gettime),

@@ -20,6 +20,7 @@
 #include "heap.h"
 #include "loopback.h"
 #include "own_ports.h"
+#include "view.h"
 
 /* Not in the headers of Debian 12. */
 #ifndef SO_NETNS_COOKIE
@@ -32,6 +33,7 @@
 #define OWN_FDS	      64 /* and two for each call that waits */
 #define STACK_BYTES   (16u << 10)
 #define WAITS	      1 /* the call is not decided */
+#define PATH_BYTES    (sizeof(((struct sockaddr_un *)0)->sun_path) + 1)
 
 /* One call. It is kept while it waits, as a blocking connect(2) does. */
 struct waiting {
@@ -162,19 +164,29 @@ is_stale(const struct sockaddr_un *a, socklen_t len)
 	       errno == ECONNREFUSED;
 }
 
+/* The path of an address need not end with a NUL byte. */
+static void
+copy_path(const struct waiting *w, char path[PATH_BYTES])
+{
+	const struct sockaddr_un *a = (const void *)&w->address;
+	size_t n = w->len - offsetof(struct sockaddr_un, sun_path);
+
+	memset(path, 0, PATH_BYTES);
+	memcpy(path, a->sun_path, n < PATH_BYTES ? n : PATH_BYTES - 1);
+}
+
 /* Opens what the path leads to, and puts that file in the path's place. */
 static int
 open_target(struct waiting *w)
 {
-	struct sockaddr_un a;
-	char path[sizeof(a.sun_path) + 1] = "";
-	size_t n = w->len - offsetof(struct sockaddr_un, sun_path);
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	char path[PATH_BYTES];
 	struct stat st;
+	size_t n;
 
 	if (w->len > sizeof(a))
 		return -EINVAL;
-	memcpy(&a, &w->address, sizeof(a));
-	memcpy(path, a.sun_path, n);
+	copy_path(w, path);
 	w->target = call_proxy_open(w->made.pid, AT_FDCWD, path, 0);
 	if (w->target < 0)
 		return w->target;
@@ -584,6 +596,31 @@ struct binding {
 };
 
 /*
+ * A path where Landlock lets the command make files and links, but no sockets,
+ * is one of the host's /tmp: a program outside would find the socket there
+ * under the name of its own. So the socket is made in the sandbox's own
+ * directory, and the path is a link to it, which leads nowhere outside. The
+ * command could do both itself. A cookie is no other socket's, also not in
+ * another sandbox.
+ */
+static int
+bind_behind_link(const struct waiting *w)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char path[PATH_BYTES];
+
+	copy_path(w, path);
+	snprintf(at.sun_path, sizeof(at.sun_path), VIEW_TMP "/.socket-%llx",
+	    (unsigned long long)w->made.socket);
+	if (symlinkat(at.sun_path, AT_FDCWD, path) < 0)
+		return -EACCES;
+	if (bind(w->fd, (const void *)&at, sizeof(at)) == 0)
+		return 0;
+	unlinkat(AT_FDCWD, path, 0);
+	return -EACCES;
+}
+
+/*
  * The name of a socket is the text that it was bound with, so this text is
  * looked up once, by the kernel, where the command would look it up: in its
  * root, its working directory and its mounts, and under its Landlock.
@@ -597,10 +634,10 @@ bind_as_command(void *arg)
 	if (fchdir(b->root) < 0 || chroot(".") < 0 || fchdir(b->cwd) < 0 ||
 	    (landlocked && command_landlock_load(CALL_PROXY_LANDLOCK_FD) < 0))
 		b->err = -EPERM;
-	else if (bind(b->w->fd, (const void *)&b->w->address, b->w->len) < 0)
-		b->err = -errno;
-	else
+	else if (bind(b->w->fd, (const void *)&b->w->address, b->w->len) == 0)
 		b->err = 0;
+	else
+		b->err = errno == EACCES ? bind_behind_link(b->w) : -errno;
 	_exit(0);
 }
 

@@ -14,6 +14,9 @@
  * (own_sockets.c), and connects to that. With the network of the host, a socket
  * is the sandbox's if the proxy bound it, and abstract names are refused.
  *
+ * No socket is made in the host's /tmp, where programs outside would find it. A
+ * bind(2) there makes one in the sandbox's own directory, and a link to it.
+ *
  * Other sockets are connected to everything but execd's own ports
  * (own_ports.h).
  *
