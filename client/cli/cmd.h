@@ -34,10 +34,12 @@ int cmd_cat(struct execctl *ctl);
 extern const struct option_row copy_options[];
 int cmd_cp(struct execctl *ctl);
 
-/* cmd_info.c */
+/* cmd_environments.c */
 extern const struct option_row environments_options[];
+int cmd_environments(struct execctl *ctl);
+
+/* cmd_info.c */
 int cmd_info(struct execctl *ctl);
 int cmd_doctor(struct execctl *ctl);
-int cmd_environments(struct execctl *ctl);
 int cmd_completion(struct execctl *ctl);
 int cmd_ssh_config(struct execctl *ctl);

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands execctl info, doctor, environments, completion and
- * ssh-config.
+ * The commands execctl info, doctor, completion and ssh-config.
  */
 #include "base.h"
 #include "cmd.h"
-#include "url.h"
-
-const struct option_row environments_options[] = {
-	{ "default", 0, NULL, "add: make it the default" },
-	{ 0 },
-};
 
 /* --- JSON as it came ---------------------------------------------------- */
 
@@ -208,109 +201,7 @@ cmd_doctor(struct execctl *ctl)
 	return worst ? worst : code;
 }
 
-/* --- environments ------------------------------------------------------- */
-
-struct listing {
-	struct execctl *ctl;
-	size_t n;
-};
-
-static void
-print_environment(void *arg, const struct execd_environment *e, bool is_default)
-{
-	struct listing *l = arg;
-	struct json_text t;
-
-	l->n++;
-	if (!l->ctl->json) {
-		printf(
-		    "%s %-16s %s\n", is_default ? "*" : " ", e->name, e->url);
-		return;
-	}
-	object_begin(&t);
-	json_key_cstring(&t.w, "name", e->name);
-	json_key_cstring(&t.w, "url", e->url);
-	json_key_bool(&t.w, "default", is_default);
-	object_print(&t);
-}
-
-static int
-list_environments(struct execctl *ctl)
-{
-	struct listing l = { .ctl = ctl };
-	_cleanup_free_ char *error = NULL;
-
-	if (execd_environment_each(print_environment, &l, &error) < 0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-	if (l.n == 0 && !ctl->quiet)
-		execctl_say(
-		    "there are no environments yet; 'execctl environments "
-		    "add NAME URL' makes one");
-	return 0;
-}
-
-static char *
-unconst(const char *s)
-{
-	return (char *)(uintptr_t)s;
-}
-
-/* File names are absolute there, because execctl may later run in another
- * directory. Returns the name, which the caller frees; NULL: none is given. */
-static char *
-absolute(const struct execctl *ctl, const char *name)
-{
-	const char *file = option(ctl->parsed, name);
-	_cleanup_free_ char *here = NULL;
-
-	if (file == NULL || file[0] == '/')
-		return file != NULL ? xstrdup(file) : NULL;
-	here = getcwd(NULL, 0);
-	return xasprintf("%s/%s", here != NULL ? here : "", file);
-}
-
-static int
-add_environment(struct execctl *ctl, const char *name, const char *url)
-{
-	const struct parsed *p = ctl->parsed;
-	_cleanup_free_ char *token = absolute(ctl, "token-file"),
-			    *ca = absolute(ctl, "ca"),
-			    *certificate = absolute(ctl, "certificate"),
-			    *key = absolute(ctl, "key"), *error = NULL;
-	struct execd_environment e = { .name = unconst(name),
-		.url = unconst(url),
-		.ca_file = ca,
-		.certificate_file = certificate,
-		.key_file = key };
-	struct endpoint endpoint;
-	const char *why;
-
-	if (strpbrk(url, "\n\r;") != NULL ||
-	    endpoint_parse(&endpoint, url, &why) < 0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE, "URL `%s': %s", url,
-		    strpbrk(url, "\n\r;") ? "`;' or the end of a line inside"
-					  : why);
-	endpoint_clear(&endpoint);
-	if (execd_environment_add(
-		&e, token, option(p, "default") != NULL, &error) < 0)
-		return execctl_fail(ctl, EXIT_CTL_USAGE, "%s", error);
-	return 0;
-}
-
-int
-cmd_environments(struct execctl *ctl)
-{
-	const struct parsed *p = ctl->parsed;
-
-	if (p->narguments == 0 ||
-	    (p->narguments == 1 && !strcmp(p->arguments[0], "list")))
-		return list_environments(ctl);
-	if (p->narguments == 3 && !strcmp(p->arguments[0], "add"))
-		return add_environment(ctl, p->arguments[1], p->arguments[2]);
-	return execctl_fail(ctl, EXIT_CTL_USAGE,
-	    "environments: list, or add NAME URL; what is "
-	    "there is changed in ~/.config/execd/environments.conf");
-}
+/* --- completion and ssh-config ------------------------------------------- */
 
 int
 cmd_completion(struct execctl *ctl)

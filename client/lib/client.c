@@ -295,6 +295,7 @@ copy_options(struct execd_options *o)
 	o->ca_file = copy(o->ca_file);
 	o->certificate_file = copy(o->certificate_file);
 	o->key_file = copy(o->key_file);
+	o->server_key = copy(o->server_key);
 	o->client_name =
 	    copy(o->client_name ? o->client_name : "libexecd-client");
 	o->session_id = copy(o->session_id);
@@ -343,6 +344,10 @@ client_check_server(struct execd_client *c)
 	}
 	if (c->endpoint.kind != ENDPOINT_WSS)
 		return 0;
+	/* execd_server_key() asks what the authorities say, too. */
+	c->stream_config.any_key =
+	    c->options.server_key != NULL &&
+	    (c->options.ca_file == NULL || c->options.server_key[0] == '\0');
 	if (stream_tls_config(&c->stream_config, c->options.ca_file,
 		c->options.certificate_file, c->options.key_file, &error) < 0) {
 		client_set_error(c, "%s", error);
@@ -416,6 +421,7 @@ free_options(const struct execd_options *o)
 	free((char *)(uintptr_t)o->ca_file);
 	free((char *)(uintptr_t)o->certificate_file);
 	free((char *)(uintptr_t)o->key_file);
+	free((char *)(uintptr_t)o->server_key);
 	free((char *)(uintptr_t)o->client_name);
 	free((char *)(uintptr_t)o->session_id);
 }
@@ -551,6 +557,24 @@ execd_client_ended(struct execd_client *c)
 	c->ended = true;
 }
 
+int
+execd_server_key(const struct execd_options *options, char **key, char **error)
+{
+	struct execd_options o = *options;
+	struct execd_client *c;
+	int err;
+
+	o.server_key = "";
+	c = execd_client_new(&o);
+	c->verdict = -ENOTCONN;
+	execd_client_connect(c);
+	err = c->verdict;
+	*key = c->server_key[0] != '\0' ? xstrdup(c->server_key) : NULL;
+	*error = err < 0 ? xstrdup(execd_client_error(c)) : NULL;
+	execd_client_free(c);
+	return err;
+}
+
 /* --- What it knows ------------------------------------------------------ */
 
 enum execd_state
@@ -569,6 +593,12 @@ const char *
 execd_client_error(const struct execd_client *c)
 {
 	return c->error ? c->error : "no error";
+}
+
+const char *
+execd_client_server_key(const struct execd_client *c)
+{
+	return c->server_key[0] != '\0' ? c->server_key : NULL;
 }
 
 const char *

@@ -59,6 +59,8 @@ struct execd_client {
 	struct execd_options options; /* the strings are owned */
 	struct endpoint endpoint;
 	struct stream_config stream_config;
+	char server_key[STREAM_KEY_MAX]; /* "": none was compared */
+	int verdict; /* of authorities about it, for execd_server_key() */
 
 	enum execd_state state;
 	enum execd_failure failure;

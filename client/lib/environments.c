@@ -55,6 +55,7 @@ static const struct {
 	{ "ca", offsetof(struct execd_environment, ca_file) },
 	{ "certificate", offsetof(struct execd_environment, certificate_file) },
 	{ "certificate-key", offsetof(struct execd_environment, key_file) },
+	{ "server-key", offsetof(struct execd_environment, server_key) },
 }, durations[] = {
 	{ "connect-timeout",
 	    offsetof(struct execd_environment, connect_timeout_ms) },
@@ -249,6 +250,8 @@ struct search {
 	struct execd_environment found;
 	struct nearest nearest;
 	char *meant; /* its name; owned */
+	char *only;  /* the name of the first one; owned */
+	size_t n;    /* how many there are */
 };
 
 static char *
@@ -262,6 +265,8 @@ look_at(void *arg, const struct execd_environment *e, bool is_default)
 {
 	struct search *s = arg;
 
+	if (s->n++ == 0)
+		s->only = xstrdup(e->name);
 	if (s->name != NULL)
 		nearest_try(&s->nearest, e->name);
 	if (s->nearest.name == e->name) {
@@ -348,14 +353,17 @@ static int
 from_file(const char *name, struct execd_environment *out, char **error)
 {
 	struct search s = { .name = name, .nearest = { .given = name } };
-	_cleanup_free_ char *token_file = NULL, *meant = NULL;
+	_cleanup_free_ char *token_file = NULL, *meant = NULL, *only = NULL;
 	int err = execd_environment_each(look_at, &s, error);
 
 	meant = s.meant;
+	only = s.only;
 
 	if (err == 0 && name == NULL && s.found.url == NULL &&
 	    access(LOCAL_SOCKET, W_OK) == 0)
 		s.found.url = copy("unix:" LOCAL_SOCKET);
+	if (err == 0 && name == NULL && s.found.url == NULL && s.n == 1)
+		return from_file(only, out, error);
 	if (err == 0 && s.found.url == NULL) {
 		*error =
 		    name
@@ -487,6 +495,18 @@ check_new(const struct execd_environment *e, char **error)
 	return err;
 }
 
+/* Returns the value in a line that says which is the default, or NULL. */
+static const char *
+default_of(const char *line)
+{
+	const char *at = line + 7;
+
+	if (strncmp(line, "default", 7) != 0)
+		return NULL;
+	at += strspn(at, " \t");
+	return *at == '=' || *at == ':' ? at + 1 + strspn(at + 1, " \t") : NULL;
+}
+
 /* Copies the old text. Leaves out its default if there will be a new one. */
 static int
 copy_old(struct buf *b, const char *path, bool drop_default)
@@ -499,8 +519,7 @@ copy_old(struct buf *b, const char *path, bool drop_default)
 	if (f == NULL)
 		return errno == ENOENT ? 0 : -errno;
 	while ((n = getline(&line, &cap, f)) > 0) {
-		if (drop_default && strncmp(line, "default", 7) == 0 &&
-		    line[7 + strspn(line + 7, " \t")] == '=')
+		if (drop_default && default_of(line) != NULL)
 			continue;
 		buf_put(b, line, (size_t)n);
 		if (line[n - 1] != '\n')
@@ -592,4 +611,144 @@ execd_environment_add(const struct execd_environment *e, const char *token_file,
 	if (err < 0)
 		*error = xasprintf("%s: %s", path, strerror(-err));
 	return err;
+}
+
+/* --- Changing one ------------------------------------------------------- */
+
+/* Where in the file a line is, as inih reads it: behind a key, a line that
+ * begins with a blank goes on with that key. */
+struct place {
+	const char *name;
+	const char *at;	   /* the name in the line; NULL: it is not there */
+	bool head, inside; /* before all environments; in this one */
+	bool keyed;	   /* there was a key in this section */
+	bool found;
+};
+
+/* Returns whether the line belongs to the environment: its header, a key of it,
+ * or that it is the default. */
+static bool
+is_part(struct place *p, const char *line)
+{
+	const char *text = line + strspn(line, " \t\r\n");
+	size_t len = strlen(p->name);
+
+	p->at = NULL;
+	if (*text == '\0' || *text == '#' || *text == ';')
+		return false;
+	if (*text == '[' && (text == line || !p->keyed)) {
+		p->at = text + 1;
+		p->head = p->keyed = false;
+	} else {
+		p->keyed = true;
+		p->at = p->head ? default_of(text) : NULL;
+	}
+	if (p->at != NULL &&
+	    (strncmp(p->at, p->name, len) != 0 ||
+		strchr(p->head ? " \t\r\n" : "]", p->at[len]) == NULL))
+		p->at = NULL;
+	if (!p->keyed)
+		p->inside = p->at != NULL;
+	p->found |= p->inside;
+	return p->inside || p->at != NULL;
+}
+
+/* new_name NULL: the environment goes. */
+static void
+edit_line(
+    struct buf *b, struct place *p, const char *line, const char *new_name)
+{
+	bool part = is_part(p, line);
+
+	if (p->at != NULL && new_name != NULL) {
+		buf_put(b, line, (size_t)(p->at - line));
+		buf_puts(b, new_name);
+		buf_puts(b, p->at + strlen(p->name));
+	} else if (!part || new_name != NULL) {
+		buf_puts(b, line);
+	} else if (p->at != NULL && b->len > 1 &&
+		   memcmp(b->data + b->len - 2, "\n\n", 2) == 0) {
+		b->len--; /* the empty line before it goes with it */
+	}
+}
+
+static int
+edit(const char *path, const char *name, const char *new_name)
+{
+	struct place p = { .name = name, .head = true };
+	_cleanup_free_ char *line = NULL;
+	FILE *f = fopen(path, "re");
+	struct buf b;
+	size_t cap = 0;
+	int err = 0;
+
+	if (f == NULL)
+		return -errno;
+	buf_init(&b, FILE_MAX);
+	while (getline(&line, &cap, f) > 0)
+		edit_line(&b, &p, line, new_name);
+	if (ferror(f))
+		err = -EIO;
+	else if (!p.found)
+		err = -ENOENT;
+	else
+		err = b.failed ? -EFBIG : replace_file(path, &b);
+	fclose(f);
+	buf_clear(&b);
+	return err;
+}
+
+/* Nothing is changed in a file that cannot be read as a whole. */
+static int
+change(const char *name, const char *new_name, char **error)
+{
+	_cleanup_free_ char *path = file_path();
+	const char *wanted = name;
+	int err = execd_environment_each(look_for, &wanted, error);
+
+	if (err < 0)
+		return err;
+	if (wanted != NULL) {
+		*error = xasprintf("there is no environment `%s'", name);
+		return -ENOENT;
+	}
+	err = edit(path, name, new_name);
+	if (err < 0)
+		*error = xasprintf("%s: %s", path, strerror(-err));
+	return err;
+}
+
+int
+execd_environment_remove(const char *name, char **error)
+{
+	return change(name, NULL, error);
+}
+
+int
+execd_environment_rename(const char *name, const char *new_name, char **error)
+{
+	struct execd_environment renamed = { .name =
+						 (char *)(uintptr_t)new_name };
+	int err = check_new(&renamed, error);
+
+	return err < 0 ? err : change(name, new_name, error);
+}
+
+char *
+execd_environment_place(const char *name, const char *key)
+{
+	_cleanup_free_ char *path = file_path(), *line = NULL;
+	struct place p = { .name = name, .head = true };
+	FILE *f = path ? fopen(path, "re") : NULL;
+	size_t cap = 0, len = strlen(key);
+	char *found = NULL;
+
+	for (unsigned int n = 1;
+	     f != NULL && found == NULL && getline(&line, &cap, f) > 0; n++)
+		if (is_part(&p, line) && strncmp(line, key, len) == 0 &&
+		    strchr(" \t=:", line[len]) != NULL)
+			found = xasprintf("%s:%u", path, n);
+	if (f != NULL)
+		fclose(f);
+	return found;
 }

@@ -112,13 +112,15 @@ struct execd_environment {
 	unsigned int connect_timeout_ms; /* 0: the default */
 	unsigned int initialize_timeout_ms;
 	unsigned int silence_timeout_ms;
+	char *server_key; /* as in struct execd_options; NULL: none */
 };
 
 /*
  * Finds the environment `name` in the file. With NULL it takes the server of
- * EXECD_URL, else of CODEX_EXEC_SERVER_URL, else the default of the file. The
- * token comes from the environment's token-file, else from EXECD_TOKEN. For a
- * URL from a variable the token is what execd_token_for_url() finds.
+ * EXECD_URL, else of CODEX_EXEC_SERVER_URL, else the default of the file, else
+ * /run/execd/execd.sock, else the only one of the file. The token comes from
+ * the environment's token-file, else from EXECD_TOKEN. For a URL from a
+ * variable the token is what execd_token_for_url() finds.
  *
  * Returns 0; -ENOENT if there is none; -ECANCELED if the variable says `none';
  * -EINVAL for a bad line in the file or a bad token file; or -errno if a file
@@ -140,6 +142,17 @@ int execd_environment_each(
  * taken. */
 int execd_environment_add(const struct execd_environment *e,
     const char *token_file, bool make_default, char **error);
+
+/* Removes or renames an environment. Comments and everything else in the file
+ * stay as they are; a `default' goes with the environment. -ENOENT: there is no
+ * such environment; -EEXIST: the new name is taken. */
+int execd_environment_remove(const char *name, char **error);
+int execd_environment_rename(
+    const char *name, const char *new_name, char **error);
+
+/* Returns FILE:LINE of a key of an environment, or NULL if it is not found. The
+ * caller frees it. */
+char *execd_environment_place(const char *name, const char *key);
 
 /* Finds the token for a URL: EXECD_TOKEN, else the token of the first
  * environment that has exactly this URL and a token-file, else NULL. The caller
@@ -186,9 +199,13 @@ struct execd_options {
 	const char *ca_file; /* NULL: the system's store */
 	const char *certificate_file; /* PEM; NULL: none */
 	const char *key_file;	      /* NULL: in certificate_file */
-	const char *client_name;      /* NULL: "libexecd-client" */
-	const char *session_id;	      /* resume this session; NULL: a new one */
-	bool watch; /* with session_id: only watch the session */
+	/* Of a wss: server, what execd_server_key() said of it: this key
+	 * decides in place of authorities, and neither the host's name nor the
+	 * time is checked. With ca_file it does not count. NULL: none. */
+	const char *server_key;
+	const char *client_name; /* NULL: "libexecd-client" */
+	const char *session_id;	 /* resume this session; NULL: a new one */
+	bool watch;		 /* with session_id: only watch the session */
 	/* With session_id: take the session over from another connection; a
 	 * server that cannot refuses as without it. */
 	bool take_over;
@@ -232,6 +249,16 @@ struct execd_client *execd_client_new(const struct execd_options *options);
  * keeps the session until its own timeout. NULL is allowed. */
 void execd_client_free(struct execd_client *c);
 
+/* Connects to a wss: server, looks at its certificate and closes the connection
+ * again; no token is sent. *key becomes the fingerprint of its public key:
+ * SHA256: and the base64 of the SHA-256 of its SubjectPublicKeyInfo, without
+ * padding. Returns 0 if authorities (ca_file, else the system's) vouch for it;
+ * -ENOKEY if none of them signed it; -EACCES if it is refused for another
+ * reason; -ENOTCONN if no certificate was seen, and *key is NULL. Unless it is
+ * 0, *error is a sentence. The caller frees both. */
+int execd_server_key(
+    const struct execd_options *options, char **key, char **error);
+
 /* Connects if necessary and waits until the session is ready. Returns 0, or
  * -ENOTCONN when the client is over. */
 int execd_client_connect(struct execd_client *c);
@@ -268,6 +295,9 @@ enum execd_failure execd_client_failure(const struct execd_client *c);
 /* Returns a sentence: why the client is over, or why the last connection was
  * lost. */
 const char *execd_client_error(const struct execd_client *c);
+/* Returns the key of the server, which was compared with options.server_key, or
+ * NULL if none was. */
+const char *execd_client_server_key(const struct execd_client *c);
 /* Returns the session's id, or NULL before the first initialize of a new
  * session. */
 const char *execd_client_session(const struct execd_client *c);

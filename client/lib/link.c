@@ -261,6 +261,28 @@ connected(struct execd_client *c)
 	c->link = c->endpoint.kind == ENDPOINT_WSS ? LINK_TLS : LINK_UPGRADE;
 }
 
+/* The key that the options expect decides in place of authorities. If they
+ * expect "", this is execd_server_key(), which only wants to see it. */
+static int
+judge_key(struct execd_client *c, char **error)
+{
+	const char *expected = c->options.server_key;
+	int err = stream_server_key(&c->stream, c->server_key);
+
+	if (err < 0)
+		*error = xstrdup("the server has no certificate");
+	else if (expected[0] == '\0')
+		c->verdict =
+		    stream_verdict(&c->stream, c->endpoint.host, error);
+	else if (strcmp(c->server_key, expected) != 0)
+		*error = xasprintf("the server's key is refused: it is %s, and "
+				   "%s is expected",
+		    c->server_key, expected);
+	else
+		return 0;
+	return err < 0 ? err : -EACCES;
+}
+
 static void
 shake_hands(struct execd_client *c)
 {
@@ -270,11 +292,13 @@ shake_hands(struct execd_client *c)
 
 	if (err == -EAGAIN)
 		return;
+	if (err == 0 && c->stream_config.any_key)
+		err = judge_key(c, &error);
 	if (err == 0) {
 		c->link = LINK_UPGRADE;
 		return;
 	}
-	client_set_error(c, "%s: %s", c->options.url, error);
+	client_set_error(c, "%s: %s", c->options.url, error ? error : "");
 	free(error);
 	link_failed(c, err == -EACCES ? EXECD_FAILURE_CERTIFICATE
 				      : EXECD_FAILURE_UNREACHABLE);

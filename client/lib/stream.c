@@ -6,9 +6,12 @@
 #include <linux/tcp.h>
 #include <netdb.h>
 #include <openssl/err.h>
+#include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <sys/ioctl.h>
 #include <sys/un.h>
+
+#include "base64.h"
 
 #define CHILD_GRACE_MS 2000 /* from the end of its input to SIGKILL */
 
@@ -105,38 +108,71 @@ expect_host(SSL *ssl, const char *host)
 	       SSL_set1_host(ssl, host) == 1;
 }
 
+/* Nobody whom this machine trusts has signed it. */
+static bool
+is_unknown_authority(long verdict)
+{
+	return verdict == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT ||
+	       verdict == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+	       verdict == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+	       verdict == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 /* Returns what the user can do about it, or what OpenSSL leaves out. The caller
  * owns it. */
 static char *
 what_to_know(long verdict, const char *host)
 {
-	switch (verdict) {
-	/* Nobody whom this machine trusts has signed it. */
-	case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-	case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
-	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-		return xstrdup(
-		    "; --ca names a file with a certificate to trust");
-	case X509_V_ERR_HOSTNAME_MISMATCH:
-	case X509_V_ERR_IP_ADDRESS_MISMATCH:
+	if (is_unknown_authority(verdict))
+		return xstrdup("; --ca names a file with a certificate to "
+			       "trust, and `execctl environments add' takes "
+			       "the server's key");
+	if (verdict == X509_V_ERR_HOSTNAME_MISMATCH ||
+	    verdict == X509_V_ERR_IP_ADDRESS_MISMATCH)
 		return xasprintf("; it is not for %s", host);
-	default:
-		return xstrdup("");
-	}
+	return xstrdup("");
+}
+
+int
+stream_verdict(const struct stream *s, const char *host, char **error)
+{
+	long verdict = SSL_get_verify_result(s->tls);
+	_cleanup_free_ char *more = what_to_know(verdict, host);
+
+	if (verdict == X509_V_OK)
+		return 0;
+	*error = xasprintf("the server's certificate is refused: %s%s",
+	    X509_verify_cert_error_string(verdict), more);
+	return is_unknown_authority(verdict) ? -ENOKEY : -EACCES;
+}
+
+int
+stream_server_key(const struct stream *s, char key[STREAM_KEY_MAX])
+{
+	X509 *certificate = SSL_get0_peer_certificate(s->tls);
+	uint8_t hash[SHA256_DIGEST_LENGTH], *spki = NULL;
+	int len;
+
+	if (certificate == NULL)
+		return -EPROTO;
+	len = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &spki);
+	if (len <= 0)
+		return -EPROTO;
+	SHA256(spki, (size_t)len, hash);
+	OPENSSL_free(spki);
+	strcpy(key, "SHA256:");
+	/* The last of 44 characters is padding. */
+	key[6 + base64_encode(key + 7, hash, sizeof(hash))] = '\0';
+	return 0;
 }
 
 static int
-handshake_error(struct stream *s, const char *host, int reason, char **error)
+handshake_error(
+    struct stream *s, const char *host, bool any_key, int reason, char **error)
 {
-	long verdict = SSL_get_verify_result(s->tls);
 	int saved = errno;
 
-	if (verdict != X509_V_OK) {
-		_cleanup_free_ char *more = what_to_know(verdict, host);
-
-		*error = xasprintf("the server's certificate is refused: %s%s",
-		    X509_verify_cert_error_string(verdict), more);
+	if (!any_key && stream_verdict(s, host, error) < 0) {
 		ERR_clear_error();
 		return -EACCES;
 	}
@@ -166,6 +202,8 @@ stream_handshake(struct stream *s, const struct endpoint *e,
 			*error = openssl_error("TLS");
 			return -EPROTO;
 		}
+		if (config->any_key)
+			SSL_set_verify(s->tls, SSL_VERIFY_NONE, NULL);
 	}
 	errno = 0;
 	n = SSL_connect(s->tls);
@@ -173,7 +211,8 @@ stream_handshake(struct stream *s, const struct endpoint *e,
 		return 0;
 	reason = SSL_get_error(s->tls, n);
 	if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE)
-		return handshake_error(s, e->host, reason, error);
+		return handshake_error(
+		    s, e->host, config->any_key, reason, error);
 	s->tls_wants = reason == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
 	return -EAGAIN;
 }

@@ -20,7 +20,11 @@ struct stream_config {
 	socklen_t lengths[STREAM_ADDRESSES_MAX];
 	size_t naddresses;
 	struct ssl_ctx_st *tls; /* owned; NULL: no TLS */
+	bool any_key; /* the handshake accepts each: the caller judges it */
 };
+
+/* SHA256: and 43 characters, with NUL. */
+#define STREAM_KEY_MAX 64
 
 struct stream {
 	int in, out;	    /* owned; equal for a socket; -1: closed */
@@ -57,6 +61,13 @@ int stream_connected(struct stream *s);
  * error. With the last two the caller frees *error. */
 int stream_handshake(struct stream *s, const struct endpoint *e,
     const struct stream_config *config, char **error);
+/* What the system's or the given authorities say of the server's certificate.
+ * Returns 0, -ENOKEY if none of them signed it, or -EACCES. Unless it is 0, the
+ * caller frees *error. */
+int stream_verdict(const struct stream *s, const char *host, char **error);
+/* The fingerprint of the server's public key, after the handshake. Returns 0,
+ * or -EPROTO if the server has none. */
+int stream_server_key(const struct stream *s, char key[STREAM_KEY_MAX]);
 /* Return the number of bytes, 0 at the end of the stream, -EAGAIN, or -errno.
  * -EPROTO is a TLS error. */
 ssize_t stream_read(struct stream *s, void *p, size_t n);

@@ -44,7 +44,7 @@ def ctl(server, directory):
     (["shell", "ls"], "shell takes no `ls'; a command is run by: execctl run -t COMMAND\nusage: execctl [options] shell [options]\n"),
     (["env"], "is `environments' meant?"),
     (["tunnel", "80"], "is `run -L' meant?"),
-    (["environments", "rm", "x"], "what is there is changed in ~/.config/execd/environments.conf"),
+    (["environments", "rm", "x"], "is `remove' meant?"),
     (["-u", "http://h:1", "ls"], "it does not begin with ws://, which stands here for http://"),
     (["-u", "h:1", "ls"], "as in ws://HOST:PORT"),
     (["-u", "/run/x", "ls"], "a socket's begins with unix:"),

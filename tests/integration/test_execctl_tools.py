@@ -66,8 +66,11 @@ def test_environments(server, alone, directory):
     (["add", "../x", "ws://h:1"], "a name is"),
     (["add", "x", "http://h"], "does not begin with"),
     (["add", "x", "ws://h:1\nevil = 1"], "end of a line"),
-    (["add", "x"], "list, or add"),
-    (["remove", "x"], "list, or add"),
+    (["add", "x"], "list, add NAME URL, remove NAME, rename NAME NEW, or test NAME"),
+    (["remove", "x"], "there is no environment `x'"),
+    (["rename", "x", "y"], "there is no environment `x'"),
+    (["rename", "x", "a b"], "a name is"),
+    (["test", "x"], "there is no environment `x'"),
 ])
 def test_environments_that_cannot_be_added(alone, args, text):
     r = alone("environments", *args)
@@ -78,6 +81,67 @@ def test_an_environment_is_added_once(alone):
     alone.ok("environments", "add", "x", "ws://h:1")
     r = alone("environments", "add", "x", "ws://h:2")
     assert r.code == 255 and "already exists" in r.err
+
+
+CONF = """; mine
+default = build ; of all
+
+# the build box
+[build] ; big
+url = ws://h:1
+# slow
+  # and far
+connect-timeout = 20s
+
+# other
+[builder]
+url = ws://h:2
+"""
+
+
+def test_an_environment_is_renamed_and_removed(alone, directory):
+    """What else is in the file stays, and the file is always whole."""
+    conf = directory / "environments.conf"
+    conf.write_text(CONF)
+    conf.chmod(0o600)
+    before = conf.stat().st_ino
+    alone.ok("environments", "rename", "build", "b2")
+    renamed = CONF.replace("[build]", "[b2]").replace("= build", "= b2")
+    assert conf.read_text() == renamed and conf.stat().st_ino != before
+    for args, words in (["rename", "b2", "builder"], "already exists"), (["remove", "build"], "there is no environment `build'"):
+        r = alone("environments", *args)
+        assert r.code == 255 and words in r.err and conf.read_text() == renamed, r
+    alone.ok("environments", "remove", "b2")
+    assert conf.read_text() == "; mine\n\n# the build box\n# slow\n  # and far\n\n# other\n[builder]\nurl = ws://h:2\n"
+    rest = conf.read_text()
+    alone.ok("environments", "add", "x", "ws://h:3")
+    alone.ok("environments", "remove", "x")
+    assert conf.read_text() == rest
+    conf.write_text(CONF + "nonsense\n")
+    r = alone("environments", "remove", "build")
+    assert r.code == 255 and ":14: " in r.err and conf.read_text() == CONF + "nonsense\n", r
+
+
+def test_an_environment_is_tested(server, alone):
+    alone.ok("environments", "add", "here", server.url)
+    alone.ok("environments", "add", "away", "ws://127.0.0.1:1")
+    out = alone.ok("environments", "test", "here").decode()
+    assert out.startswith(f"here: {server.url} answers: ") and out.endswith(" on linux, trusted without a check of who it is\n"), out
+    found = json.loads(alone.ok("--json", "environments", "test", "here"))
+    assert found["name"] == "here" and found["url"] == server.url and found["version"] and found["trustedBy"] == "nobody"
+    r = alone("--connect-timeout", "300ms", "environments", "test", "away")
+    assert r.code == 125 and "refused" in r.err, r
+
+
+@pytest.mark.skipif(os.path.exists("/run/execd/execd.sock"), reason="AN ONLY ENVIRONMENT IS NOT TESTED: this machine has an execd")
+def test_the_only_environment_is_the_default(server, alone):
+    r = alone("environments", "add", "one", server.url)
+    assert "one is the only environment, so it is the default" in r.err
+    assert alone.ok("run", "echo", "hi") == b"hi\n"
+    r = alone("environments", "add", "two", "ws://127.0.0.1:1")
+    assert "there are two environments now, and no default" in r.err
+    r = alone("run", "echo", "hi")
+    assert r.code == 255 and "no server is named" in r.err, r
 
 
 @pytest.mark.parametrize("text, says", [

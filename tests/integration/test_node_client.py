@@ -457,6 +457,12 @@ def test_the_server_that_execctl_would_use(server, directory, node):
                      "variable", "given", True]
 
 
+def test_a_key_that_only_execctl_compares(directory, node):
+    write(directory / "environments.conf", "[a]\nurl = wss://127.0.0.1:1\nserver-key = SHA256:x\n")
+    error = node("return await thrown(() => execd.connect())")
+    assert error["class"] == "ConfigError" and "only execctl compares a server-key" in error["message"], error
+
+
 def test_what_execctl_refuses(directory, node):
     """One program asks for all of them; the sentences are compared with execctl's."""
     write(directory / "open", "tok", 0o644)

@@ -448,6 +448,12 @@ def test_the_server_that_execctl_would_use(server, directory, monkeypatch):
         find("ws://192.0.2.1", None, "given", None)
 
 
+def test_a_key_that_only_execctl_compares(directory):
+    write(directory / "environments.conf", "[a]\nurl = wss://127.0.0.1:1\nserver-key = SHA256:x\n")
+    with pytest.raises(execd.ConfigError, match="only execctl compares a server-key"):
+        execd.connect()
+
+
 @pytest.mark.parametrize("conf, mode_, env, options", REFUSED)
 def test_what_execctl_refuses(directory, monkeypatch, conf, mode_, env, options):
     write(directory / "open", "tok", 0o644)

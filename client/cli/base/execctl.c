@@ -486,9 +486,34 @@ exit_status(enum execd_failure failure)
 	}
 }
 
+/* As ssh(1) says it: both keys, where the old one is, and what to do. */
+static void
+warn_of_another_key(const struct execctl *ctl, const char *key)
+{
+	const struct execd_environment *e = &ctl->environment;
+	_cleanup_free_ char *place =
+	    execd_environment_place(e->name, "server-key");
+
+	execctl_say("WARNING: THE KEY OF THE SERVER HAS CHANGED!");
+	execctl_say("Somebody may be between you and the server, or the server "
+		    "has a new key.");
+	execctl_say("Its key is %s,", key);
+	execctl_say(
+	    "and %s expects %s.", place ? place : e->name, e->server_key);
+	execctl_say("If whoever runs the server says that the new key is "
+		    "right: 'execctl environments remove %s', and add it "
+		    "again, or write the new key there.",
+	    e->name);
+}
+
 int
 execctl_over(struct execctl *ctl)
 {
+	const char *key = execd_client_server_key(ctl->client);
+
+	if (execd_client_failure(ctl->client) == EXECD_FAILURE_CERTIFICATE &&
+	    key != NULL && ctl->environment.name != NULL)
+		warn_of_another_key(ctl, key);
 	return execctl_fail(ctl, exit_status(execd_client_failure(ctl->client)),
 	    "%s", execd_client_error(ctl->client));
 }
@@ -610,6 +635,7 @@ connect_client(struct execctl *ctl, const char *session, bool watch)
 					? option(p, "certificate")
 					: e->certificate_file,
 		.key_file = option(p, "key") ? option(p, "key") : e->key_file,
+		.server_key = e->server_key,
 		.client_name = ctl->client_name ? ctl->client_name : "execctl",
 		.session_id = session,
 		.cookie = ctl->cookie,

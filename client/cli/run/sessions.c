@@ -26,6 +26,7 @@ execctl_beside(struct execctl *to, const struct execctl *ctl)
 		.ca_file = copy(e->ca_file),
 		.certificate_file = copy(e->certificate_file),
 		.key_file = copy(e->key_file),
+		.server_key = copy(e->server_key),
 		.connect_timeout_ms = e->connect_timeout_ms,
 		.initialize_timeout_ms = e->initialize_timeout_ms,
 		.silence_timeout_ms = e->silence_timeout_ms };

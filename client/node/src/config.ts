@@ -14,6 +14,7 @@ const LOCAL_SOCKET = '/run/execd/execd.sock'
 
 const texts: Record<string, keyof Server> = {
 	'url': 'url', 'token-file': 'tokenFile', 'ca': 'ca', 'certificate': 'certificate', 'certificate-key': 'key',
+	'server-key': 'serverKey',
 }
 const times: Record<string, keyof Server> = {
 	'connect-timeout': 'connectTimeoutMs', 'initialize-timeout': 'initializeTimeoutMs', 'silence-timeout': 'silenceTimeoutMs',
@@ -27,6 +28,7 @@ export interface Server {
 	ca?: string
 	certificate?: string
 	key?: string
+	serverKey?: string
 	connectTimeoutMs: number
 	initializeTimeoutMs: number
 	silenceTimeoutMs: number
@@ -232,6 +234,7 @@ function fromFile(name?: string): Server {
 	if (server) return server
 	if (name !== undefined) throw new ConfigError(`there is no environment \`${name}'`)
 	if (mayWrite(LOCAL_SOCKET)) return serverOf(`unix:${LOCAL_SOCKET}`)
+	if (fallback === undefined && found.length === 1) return found[0]
 	throw new ConfigError('no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment, and ' +
 		`there is no ${LOCAL_SOCKET} for this user`)
 }
@@ -242,6 +245,9 @@ export function findServer(url?: string, environment?: string, token?: string, t
 	const named = url ?? (environment === undefined ? fromVariable() : undefined)
 	const server = named === undefined ? fromFile(environment) : serverOf(named)
 	const at = parseUrl(server.url)
+	if (server.serverKey !== undefined && server.ca === undefined && at.kind === 'wss')
+		throw new ConfigError(`environment \`${server.name}': only execctl compares a server-key; for this client \`ca' names the ` +
+			'certificate or its authority')
 	if (token === undefined && tokenFile !== undefined) token = readToken(tokenFile)
 	if (token === undefined && named !== undefined) token = tokenForUrl(server.url)
 	else if (token === undefined) token = server.tokenFile ? readToken(server.tokenFile) : process.env.EXECD_TOKEN

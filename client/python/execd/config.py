@@ -19,7 +19,8 @@ TOKEN_MAX = 8192
 # Where the package's execd lets the members of its group in.
 LOCAL_SOCKET = "/run/execd/execd.sock"
 
-_TEXTS = {"url": "url", "token-file": "token_file", "ca": "ca", "certificate": "certificate", "certificate-key": "key"}
+_TEXTS = {"url": "url", "token-file": "token_file", "ca": "ca", "certificate": "certificate", "certificate-key": "key",
+          "server-key": "server_key"}
 _TIMES = {"connect-timeout": "connect_timeout", "initialize-timeout": "initialize_timeout",
           "silence-timeout": "silence_timeout"}
 
@@ -34,6 +35,7 @@ class Server:
     ca: str | None = None
     certificate: str | None = None
     key: str | None = None
+    server_key: str | None = None
     connect_timeout: float = 10.0
     initialize_timeout: float = 10.0
     silence_timeout: float = 15.0
@@ -231,6 +233,8 @@ def _from_file(name: str | None) -> Server:
         raise ConfigError(f"there is no environment `{name}'")
     if os.access(LOCAL_SOCKET, os.W_OK):
         return Server(url=f"unix:{LOCAL_SOCKET}")
+    if default is None and len(environments) == 1:
+        return environments[0]
     raise ConfigError("no server is named: neither by url or environment, nor by EXECD_URL, nor by a default environment, and "
                       f"there is no {LOCAL_SOCKET} for this user")
 
@@ -249,6 +253,9 @@ def find_server(url: str | None, environment: str | None, token: str | None, tok
     elif token is None:
         token = read_token(server.token_file) if server.token_file else os.environ.get("EXECD_TOKEN")
     at = parse_url(server.url)
+    if server.server_key is not None and server.ca is None and at.kind == "wss":
+        raise ConfigError(f"environment `{server.name}': only execctl compares a server-key; for this client `ca' names the "
+                          "certificate or its authority")
     server.token = None if token is None else check_token(token)
     if server.token is not None and at.kind == "ws" and not is_local(at):
         warnings.warn(f"the token goes to {at.host} over ws://, and everybody on the way can read it", stacklevel=2)
