@@ -27,8 +27,19 @@ int cmd_ps(struct execctl *ctl);
 /* cmd_files.c */
 extern const struct option_row ls_options[];
 extern const struct option_row cat_options[];
+extern const struct option_row rm_options[], mv_options[], mkdir_options[];
+/* Connects to the server of the paths, which may be NAME:PATH or :PATH as in
+ * cp, and leaves PATH. */
+int connect_to_paths(struct execctl *ctl);
 int cmd_ls(struct execctl *ctl);
 int cmd_cat(struct execctl *ctl);
+int cmd_rm(struct execctl *ctl);
+int cmd_mv(struct execctl *ctl);
+int cmd_mkdir(struct execctl *ctl);
+
+/* cmd_edit.c */
+extern const struct option_row edit_options[];
+int cmd_edit(struct execctl *ctl);
 
 /* cmd_copy.c */
 extern const struct option_row copy_options[];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands execctl ls and execctl cat.
+ * The commands execctl ls, cat, rm, mv and mkdir.
  */
 
 #include "base.h"
+#include "capabilities.h"
 #include "cmd.h"
+#include "path_uri.h"
 #include "transfer.h"
 #include "utf8.h"
 
@@ -19,6 +21,26 @@ const struct option_row ls_options[] = {
 };
 
 const struct option_row cat_options[] = {
+	FILES_SANDBOX_OPTIONS,
+	{ 0 },
+};
+
+const struct option_row rm_options[] = {
+	{ "recursive", 'r', NULL,
+	    "directories, and everything in them (also -R)", .also = 'R' },
+	{ "force", 'f', NULL, "what is not there is no failure" },
+	FILES_SANDBOX_OPTIONS,
+	{ 0 },
+};
+
+const struct option_row mv_options[] = {
+	FILES_SANDBOX_OPTIONS,
+	{ 0 },
+};
+
+const struct option_row mkdir_options[] = {
+	{ "parents", 'p', NULL,
+	    "also those above; what is there is no failure" },
 	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
@@ -238,9 +260,7 @@ list_path(struct execctl *ctl, const char *given)
 	return code;
 }
 
-/* Connects to the server of the paths, which may be NAME:PATH or :PATH as in
- * cp. */
-static int
+int
 connect_to_paths(struct execctl *ctl)
 {
 	const struct parsed *p = ctl->parsed;
@@ -381,4 +401,164 @@ cmd_cat(struct execctl *ctl)
 			break;
 	}
 	return worst;
+}
+
+/* --- rm, mv and mkdir --------------------------------------------------- */
+
+static int
+each_path(struct execctl *ctl, int (*one)(struct execctl *, const char *))
+{
+	const struct parsed *p = ctl->parsed;
+	int code = connect_to_paths(ctl), worst = code;
+
+	for (int i = 0; worst == 0 && i < p->narguments; i++)
+		if (p->arguments[i][0] == '\0')
+			worst = execctl_fail(ctl, EXIT_CTL_USAGE,
+			    "%s: a path is empty; nothing was done",
+			    p->command->name);
+	for (int i = 0; (worst == 0 || i > 0) && i < p->narguments; i++) {
+		code = one(ctl, p->arguments[i]);
+		worst = code > worst ? code : worst;
+	}
+	return worst;
+}
+
+/* Ends the params, and calls a method that is not repeated, unless it has the
+ * same effect then. Returns the exit status. */
+static int
+do_to(struct execctl *ctl, const char *method, struct json_text *params,
+    bool repeat, const char *what)
+{
+	struct reply r;
+	int code = 0;
+
+	call(ctl, method, params, repeat ? EXECD_REPEAT : 0, &r);
+	if (r.code != 0)
+		code = call_failed(ctl, &r, what);
+	reply_clear(&r);
+	return code;
+}
+
+/* A link to a directory is none if links are not followed. */
+static bool
+is_directory(struct execctl *ctl, const char *path, bool follow)
+{
+	struct reply r;
+	bool is;
+
+	call_path(ctl, "fs/getMetadata", path, &r);
+	is = execd_json_bool(json_get(r.result, "isDirectory"), false) &&
+	     (follow ||
+		 !execd_json_bool(json_get(r.result, "isSymlink"), false));
+	reply_clear(&r);
+	return is;
+}
+
+/* The last name of the path, without slashes behind it, which are cut off. */
+static const char *
+cut_last(char *path)
+{
+	size_t len = strlen(path);
+
+	while (len > 0 && path[len - 1] == '/')
+		path[--len] = '\0';
+	return strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+}
+
+static int
+remove_path(struct execctl *ctl, const char *given)
+{
+	_cleanup_free_ char *path = remote_path(ctl, given);
+	_cleanup_free_ char *home = remote_path(ctl, "");
+	bool recursive = option(ctl->parsed, "recursive") != NULL;
+	bool force = option(ctl->parsed, "force") != NULL;
+	const char *last = cut_last(path);
+	struct json_text t;
+
+	/* As rm(1), and the home directory, which is one slip away. */
+	cut_last(home);
+	if (last[0] == '\0' || strcmp(last, ".") == 0 ||
+	    strcmp(last, "..") == 0 || strcmp(path, home) == 0)
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "rm: `%s' is not removed: it is the root, the home "
+		    "directory, `.' or `..'",
+		    given);
+	if (!recursive && is_directory(ctl, path, false))
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "%s: it is a directory; -r removes directories", path);
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "recursive", recursive);
+	json_key_bool(&t.w, "force", force);
+	return do_to(ctl, "fs/remove", &t, force, path);
+}
+
+int
+cmd_rm(struct execctl *ctl)
+{
+	return each_path(ctl, remove_path);
+}
+
+static int
+make_directory(struct execctl *ctl, const char *given)
+{
+	_cleanup_free_ char *path = remote_path(ctl, given);
+	bool parents = option(ctl->parsed, "parents") != NULL;
+	struct json_text t;
+
+	params_begin(&t, "path", path);
+	json_key_bool(&t.w, "recursive", parents);
+	return do_to(ctl, "fs/createDirectory", &t, parents, path);
+}
+
+int
+cmd_mkdir(struct execctl *ctl)
+{
+	return each_path(ctl, make_directory);
+}
+
+static int
+move_path(struct execctl *ctl, const char *given)
+{
+	const struct parsed *p = ctl->parsed;
+	const char *target = p->arguments[p->narguments - 1];
+	_cleanup_free_ char *from = remote_path(ctl, given);
+	_cleanup_free_ char *to = remote_path(ctl, target);
+	struct json_text t;
+
+	if (given == target)
+		return 0;
+	if (!execd_client_can(ctl->client, CAN_MOVE))
+		return execctl_fail(ctl, EXIT_CTL_REFUSED,
+		    "mv: this server renames nothing (it does not announce "
+		    "fsMove)");
+	if (is_directory(ctl, to, true)) {
+		char *in = xasprintf("%s/%s", to, cut_last(from));
+
+		free(to);
+		to = in;
+	} else if (p->narguments > 2) {
+		return execctl_fail(ctl, EXIT_CTL_USAGE,
+		    "mv: %s is not a directory, and there are %d sources", to,
+		    p->narguments - 1);
+	}
+	params_begin(&t, "sourcePath", from);
+	json_key_path(&t.w, "destinationPath", to);
+	json_key_bool(&t.w, "overwrite", true);
+	return do_to(ctl, "fs/move", &t, false, from);
+}
+
+int
+cmd_mv(struct execctl *ctl)
+{
+	const struct parsed *p = ctl->parsed;
+
+	/* In cp such a path is on this machine. */
+	for (int i = 1; i < p->narguments; i++)
+		if ((server_path_part(p->arguments[i]) == NULL) !=
+		    (server_path_part(p->arguments[0]) == NULL))
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
+			    "mv: all paths are the server's, so all begin with "
+			    "a colon or none does; cp copies from there and "
+			    "to there");
+	return each_path(ctl, move_path);
 }

@@ -27,7 +27,19 @@ def ctl(server, directory):
     (["exec", "-it", "ls"], "there is no command `exec'; is `run' meant?"),
     (["scp", "a", ":b"], "there is no command `scp'; is `cp' meant?"),
     (["xyzzy"], "there is no command `xyzzy'\n"),
-    (["rm", ":x"], "is `run rm' meant?"),
+    (["delete", ":x"], "is `rm' meant?"),
+    (["vi", ":x"], "is `edit' meant?"),
+    (["rm", ":"], "rm: a path is empty; nothing was done"),
+    (["rm", "-r", ":/"], "`/' is not removed"),
+    (["rm", "-rf", "~"], "`~' is not removed"),
+    (["rm", "-r", ":x/.."], "`x/..' is not removed"),
+    (["rm", ":/tmp"], "/tmp: it is a directory; -r removes directories"),
+    (["rm", ":/nonexistent"], "/nonexistent: "),
+    (["mv", ":a", "b"], "all paths are the server's"),
+    (["mv", ":/nonexistent", ":/dev/null", ":/tmp/none"], "mv: /tmp/none is not a directory, and there are 2 sources"),
+    (["mkdir", ":/tmp"], "/tmp: File exists"),
+    (["edit", ":/tmp"], "/tmp: it is not a file"),
+    (["edit", ":a", ":b"], "edit takes no `:b'"),
     (["version"], "is `--version' meant?"),
     (["run", "-w", "/", "ls"], "Is --cwd meant?"),
     (["run", "--publish", "80:80", "ls"], "Is --forward meant?"),
@@ -413,3 +425,78 @@ def test_environments_are_forgiving(ctl, directory):
     assert r.code == 255 and r.err == "execctl: there is no environment `other'\n"
     r = ctl("run", "true", env={"EXECD_TOKEN": ""})
     assert r.code == 255 and r.err == "execctl: EXECD_TOKEN is set, and empty\n"
+
+
+def test_rm_mv_and_mkdir(ctl, directory):
+    """As rm(1), mv(1) and mkdir(1) do it, on the server."""
+    ctl.ok("mkdir", f":{directory}/a", f"{directory}/b")
+    ctl.ok("mkdir", "-p", f":{directory}/a/b/c", f":{directory}/a")
+    (directory / "a/f").write_text("f")
+    (directory / "a/g").write_text("g")
+    ctl.ok("mv", f":{directory}/a/f", f":{directory}/a/g")
+    assert not (directory / "a/f").exists() and (directory / "a/g").read_text() == "f"
+    ctl.ok("mv", f"{directory}/a/g", f"{directory}/a/b/", f"{directory}/b")
+    assert (directory / "b/g").read_text() == "f" and (directory / "b/b/c").is_dir()
+    (directory / "link").symlink_to("b")
+    ctl.ok("rm", f":{directory}/link/")
+    assert (directory / "b").is_dir() and not (directory / "link").is_symlink()
+    r = ctl("rm", f":{directory}/gone", f":{directory}/b/g")
+    assert r.code == 125 and f"{directory}/gone: " in r.err and not (directory / "b/g").exists(), r
+    ctl.ok("rm", "-f", f":{directory}/gone")
+    ctl.ok("rm", "-r", f":{directory}/b", f":{directory}/a")
+    assert not (directory / "a").exists() and not (directory / "b").exists()
+
+
+EDITS = [("sh -c 'echo more >>\"$1\"' sh", "", "one\nmore\n"),      # in place
+         ("sed -i s/one/two/", "", "two\n"),                         # by another file
+         ("true", "not changed", "one\n"), ("false", "the editor ended with status 1; nothing was sent", "one\n")]
+
+
+@pytest.mark.parametrize("editor, words, text", EDITS, ids=["appends", "replaces", "nothing", "fails"])
+def test_edit(ctl, directory, editor, words, text):
+    """The file keeps its mode, and nothing is left here."""
+    (directory / "f.txt").write_text("one\n")
+    (directory / "f.txt").chmod(0o666)
+    (directory / "tmp").mkdir()
+    r = ctl("edit", f":{directory}/f.txt", env={"EDITOR": "false", "VISUAL": editor, "TMPDIR": str(directory / "tmp")})
+    assert r.code == (125 if editor == "false" else 0) and words in r.err and (directory / "f.txt").read_text() == text, r
+    assert not list((directory / "tmp").iterdir()) and (directory / "f.txt").stat().st_mode & 0o777 == 0o666
+
+
+def test_edit_of_what_others_edit(ctl, directory):
+    """The server's stays, and the copy here, which only its user may read, is named."""
+    (directory / "f.txt").write_text("one\n")
+    (directory / "f.txt").chmod(0o666)
+    (directory / "tmp").mkdir()
+    script = f'stat -c "%a %n" "$1" >{directory}/seen; echo mine >>"$1"; echo theirs >>{directory}/f.txt'
+    (directory / "editor").write_text("#!/bin/sh\n" + script)
+    (directory / "editor").chmod(0o755)
+    env = {"EDITOR": str(directory / "editor"), "TMPDIR": str(directory / "tmp")}
+    r = ctl("edit", f":{directory}/f.txt", env=env)
+    copy, = (directory / "tmp").iterdir()
+    assert r.code == 125 and "somebody has changed it on the server meanwhile" in r.err and f"your version is in {copy}\n" in r.err, r
+    assert (directory / "f.txt").read_text() == "one\ntheirs\n" and copy.read_text() == "one\nmine\n"
+    assert (directory / "seen").read_text() == f"600 {copy}\n" and copy.name.endswith("-f.txt")
+
+
+def test_edit_makes_a_file(ctl, directory):
+    ctl.ok("edit", f":{directory}/new", env={"EDITOR": "sh -c 'echo new >\"$1\"' sh"})
+    assert (directory / "new").read_text() == "new\n" and (directory / "new").stat().st_mode & 0o044
+    ctl.ok("edit", f":{directory}/none", env={"EDITOR": "true"})
+    assert not (directory / "none").exists()
+
+
+def test_edit_without_a_connection_afterwards(server, directory):
+    proxy = Proxy(server.url)
+    (directory / "f").write_text("one\n")
+    (directory / "f").chmod(0o666)
+    p = Execctl(directory, proxy.url).popen("--connect-timeout", "300ms", "edit", f":{directory}/f",
+                                            env={"EDITOR": f"sh -c 'echo mine >>\"$1\"; echo ready; cat {directory}/go' sh"})
+    os.mkfifo(directory / "go")
+    assert p.stdout.readline() == b"ready\n"
+    proxy.close()
+    (directory / "go").write_text("")
+    err = p.communicate(timeout=30)[1].decode()
+    copy = re.search(r"your version is in (\S+)\n", err)
+    assert p.returncode == 125 and pathlib.Path(copy[1]).read_text() == "one\nmine\n", err
+    os.unlink(copy[1])

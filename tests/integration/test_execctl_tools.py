@@ -232,7 +232,7 @@ def test_bash_completes(alone, directory):
 
 def test_help_names_every_command():
     out = subprocess.run([EXECCTL, "--help"], capture_output=True, text=True, check=True).stdout
-    for command in "run shell cp ls cat ps attach watch logs wait kill info doctor environments completion".split():
+    for command in "run shell cp ls cat rm mv mkdir edit ps attach watch logs wait kill info doctor environments completion".split():
         assert f"\n  {command} " in out
         one = subprocess.run([EXECCTL, command, "--help"], capture_output=True, text=True, check=True).stdout
         assert one.startswith(f"usage: execctl [options] {command}")

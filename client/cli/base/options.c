@@ -126,9 +126,9 @@ called_here(const char *name)
 	static const char *const names[][2] = { { "forward", "run -L" },
 		{ "exec", "run" }, { "ssh", "shell" }, { "copy", "cp" },
 		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" },
-		{ "version", "--version" }, { "rm", "run rm" },
-		{ "mkdir", "run mkdir" }, { "mv", "run mv" },
-		{ "top", "run top" }, { "env", "environments" },
+		{ "version", "--version" }, { "rename", "mv" },
+		{ "delete", "rm" }, { "vi", "edit" }, { "vim", "edit" },
+		{ "nano", "edit" }, { "top", "run top" }, { "env", "environments" },
 		{ "tunnel", "run -L" }, { "port", "run -L" },
 		{ "rsync", "cp -r" }, { "inspect", "ps --json" },
 		{ "tail", "logs" }, { "token", "--token-file" } };
