@@ -11,6 +11,9 @@ extern const struct option_row run_options[], shell_options[];
 int cmd_run(struct execctl *ctl);
 int cmd_shell(struct execctl *ctl);
 
+/* cmd_many.c */
+int run_many(struct execctl *ctl);
+
 /* cmd_session.c */
 extern const struct option_row attach_options[], logs_options[], kill_options[],
     wait_options[];

@@ -31,6 +31,8 @@ const struct option_row run_options[] = {
 	    "with -d: keep the session so long after the end (10m)" },
 	{ "capture", 0, NULL,
 	    "after the end, write at most 10 KiB and 256 lines" },
+	{ "parallel", 0, "N",
+	    "with -e A,B,...: on so many servers at a time (8)" },
 	{ 0 },
 };
 
@@ -533,10 +535,14 @@ run_job(struct execctl *ctl, struct job *j)
 int
 cmd_run(struct execctl *ctl)
 {
+	const char *environment = option(ctl->parsed, "environment");
 	bool tty = option(ctl->parsed, "tty") != NULL;
 	struct job j = { 0 };
 	int code = 0;
 
+	if (option(ctl->parsed, "parallel") != NULL ||
+	    (environment != NULL && strchr(environment, ',') != NULL))
+		return run_many(ctl);
 	if (option(ctl->parsed, "keep") != NULL &&
 	    option(ctl->parsed, "detach") == NULL)
 		return execctl_fail(ctl, EXIT_CTL_USAGE,

@@ -8,7 +8,8 @@
 const struct option_row execctl_options[] = {
 	{ "url", 'u', "URL",
 	    "the server: ws://, wss://, unix:PATH, stdio:COMMAND or ask:COMMAND" },
-	{ "environment", 'e', "NAME", "the server of that name" },
+	{ "environment", 'e', "NAME",
+	    "the server of that name; run: or A,B,... for several" },
 	{ "token-file", 0, "FILE", "the bearer token is in this file",
 	    COMPLETES_FILE },
 	{ "ca", 0, "FILE", "authorities of the server's certificate",

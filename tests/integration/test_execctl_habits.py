@@ -6,11 +6,12 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, poll
+from conftest import EXECD, ROOT, as_user, is_alive, poll
 from execctl import EXECCTL, Execctl, Proxy, make_authority, server_context
 from test_execctl_kept import rows
 from test_execctl_tty import start_shell, terminal, tmux  # noqa: F401
@@ -500,3 +501,53 @@ def test_edit_without_a_connection_afterwards(server, directory):
     copy = re.search(r"your version is in (\S+)\n", err)
     assert p.returncode == 125 and pathlib.Path(copy[1]).read_text() == "one\nmine\n", err
     os.unlink(copy[1])
+
+
+@pytest.fixture
+def many(server, directory):
+    """Three names of one server, and one that is away."""
+    ctl = Execctl(directory, None)
+    for name in ("a", "b", "c"):
+        ctl.ok("environments", "add", name, server.url)
+    ctl.ok("environments", "add", "away", "ws://127.0.0.1:1")
+    return ctl
+
+
+def test_several_servers(many):
+    """Each line has its name, also the last one without an end, on the side where it came from."""
+    r = many("run", "-e", "a,b,c", "sh", "-c", "echo one; echo two >&2; read x || printf end")
+    assert sorted(r.out.decode().splitlines()) == sorted(f"{n}: {x}" for n in "abc" for x in ("one", "end")), r
+    assert r.code == 0 and [f"{n}: two" in r.err.splitlines() for n in "abc"] == [True] * 3, r
+    assert r.err.endswith("execctl: 3 of 3 ended with status 0\n"), r
+    assert many("-q", "-e", "a", "run", "--parallel", "1", "echo", "hi").out == b"a: hi\n"
+
+
+def test_some_of_several_fail(many):
+    r = many("--connect-timeout", "300ms", "run", "-e", "a,away,b", "--parallel", "2", "sh", "-c", "echo here; exit 3")
+    assert r.code == 125 and sorted(r.out.splitlines()) == [b"a: here", b"b: here"], r
+    assert re.search("^away: execctl: .*refused", r.err, re.M), r
+    assert r.err.endswith("execctl: a: exit status 3\nexecctl: away: exit status 125\nexecctl: b: exit status 3\n"
+                          "execctl: 0 of 3 ended with status 0\n"), r
+    lines = [json.loads(x) for x in many("--json", "run", "-e", "a,b", "echo", "hi").out.splitlines()]
+    for name in "ab":
+        assert [x["event"] for x in lines if x["environment"] == name] == ["started", "output", "exited"], lines
+
+
+@pytest.mark.parametrize("args, words", [
+    (["-e", "a,nosuch"], "there is no environment `nosuch'"), (["-e", "a,,b"], "there is no environment `'"),
+    (["-e", "a,b", "-t"], "--tty is for one server"), (["-e", "a,b", "--parallel", "0"], "`0' is not a number from 1 to 32"),
+    (["-e", "a,b", "--parallel", "8x"], "`8x' is not a number"), (["-u", "ws://h:1", "--parallel", "2"], "--parallel is for the servers of"),
+    (["-e", "a,b", "-u", "ws://h:1"], "--parallel is for the servers of")])
+def test_several_servers_that_are_none(many, directory, args, words):
+    r = many("run", *args, "touch", directory / "ran")
+    assert r.code == 255 and words in r.err and not (directory / "ran").exists(), r
+
+
+@pytest.mark.parametrize("sig, code", [("INT", 130), ("TERM", 143)])
+def test_a_signal_ends_all(many, directory, sig, code):
+    """Those that run get it, and no other is started."""
+    p = many.popen("run", "-e", "a,b,c", "--parallel", "2", "sh", "-c", "echo ready; exec sleep 1000")
+    assert sorted(p.stdout.readline() for _ in range(2)) == [b"a: ready\n", b"b: ready\n"]
+    p.send_signal(getattr(signal, f"SIG{sig}"))
+    err = p.communicate(timeout=30)[1].decode()
+    assert p.returncode == code and "execctl: c: not started\nexecctl: 0 of 3 ended with status 0\n" in err, err
