@@ -39,6 +39,9 @@ int cmd_cat(struct execctl *ctl);
 int cmd_rm(struct execctl *ctl);
 int cmd_mv(struct execctl *ctl);
 int cmd_mkdir(struct execctl *ctl);
+/* Prints what the word of a command line can become, if it is a path of the
+ * server; nothing after a failure, or if it takes long. Returns 0. */
+int complete_paths(struct execctl *ctl, const char *word);
 
 /* cmd_edit.c */
 extern const struct option_row edit_options[];

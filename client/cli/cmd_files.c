@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The commands execctl ls, cat, rm, mv and mkdir.
+ * The commands execctl ls, cat, rm, mv and mkdir, and what a shell's completion
+ * asks of the server.
  */
 
 #include "base.h"
@@ -561,4 +562,73 @@ cmd_mv(struct execctl *ctl)
 			    "a colon or none does; cp copies from there and "
 			    "to there");
 	return each_path(ctl, move_path);
+}
+
+/* --- Completion --------------------------------------------------------- */
+
+#define COMPLETE_S 2 /* nobody waits longer for a key */
+
+static void
+give_up(int sig)
+{
+	_exit(0);
+}
+
+static void
+be_quiet(void)
+{
+	_cleanup_close_ int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(nothing, STDERR_FILENO);
+	signal(SIGALRM, give_up);
+	alarm(COMPLETE_S);
+}
+
+/* No program is started for a key: it might ask for a password, or lease a
+ * machine. */
+static bool
+connect_to_server(struct execctl *ctl)
+{
+	return (ctl->environment.url != NULL ||
+		   execctl_find_server(ctl) == 0) &&
+	       strncasecmp(ctl->environment.url, "stdio:", 6) != 0 &&
+	       strncasecmp(ctl->environment.url, "ask:", 4) != 0 &&
+	       execctl_connect(ctl, NULL, false) == 0;
+}
+
+static bool
+is_printable(const char *name)
+{
+	for (; *name != '\0'; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return false;
+	return true;
+}
+
+int
+complete_paths(struct execctl *ctl, const char *word)
+{
+	const char *path = word, *last;
+	_cleanup_free_ char *directory = NULL, *full = NULL;
+	struct listing l = { .ctl = ctl };
+	struct reply r;
+
+	be_quiet();
+	if (server_path_take(ctl, &path) != 0 || !connect_to_server(ctl))
+		return 0;
+	last = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+	directory = xstrndup(path, (size_t)(last - path));
+	full = remote_path(ctl, directory);
+	call_path(ctl, "fs/readDirectory", full, &r);
+	take_entries(&l, json_get(r.result, "entries"), last[0] == '.');
+	for (size_t i = 0; i < l.n; i++)
+		if (strncmp(l.entries[i].name, last, strlen(last)) == 0 &&
+		    is_printable(l.entries[i].name))
+			printf("%.*s%s%s\n", (int)(last - word), word,
+			    l.entries[i].name,
+			    l.entries[i].directory ? "/" : "");
+	fflush(stdout);
+	listing_clear(&l);
+	reply_clear(&r);
+	return 0;
 }

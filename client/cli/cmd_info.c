@@ -206,11 +206,16 @@ cmd_doctor(struct execctl *ctl)
 int
 cmd_completion(struct execctl *ctl)
 {
-	if (help_completion(ctl->parsed->arguments[0]))
+	const struct parsed *p = ctl->parsed;
+
+	/* The scripts call this. */
+	if (p->narguments == 2 && strcmp(p->arguments[0], "paths") == 0)
+		return complete_paths(ctl, p->arguments[1]);
+	if (p->narguments == 1 && help_completion(p->arguments[0]))
 		return 0;
 	return execctl_fail(ctl, EXIT_CTL_USAGE,
 	    "completion: `%s' is not bash, zsh or fish",
-	    ctl->parsed->arguments[0]);
+	    p->arguments[p->narguments - 1]);
 }
 
 /* The program of that name beside this one, which is installed with it. */

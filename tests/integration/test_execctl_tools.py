@@ -6,11 +6,14 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import tempfile
 
 import pytest
 from conftest import digest
 from execctl import EXECCTL, Execctl
+from test_execctl_tty import Tmux
 
 
 @pytest.fixture
@@ -228,6 +231,88 @@ def test_bash_completes(alone, directory):
     assert "--tty" not in complete("cp", "--")
     (directory / "some-file").touch()
     assert complete("cp", "some") == ["some-file"]
+
+
+@pytest.fixture
+def remote(server, alone, directory, user):
+    """A directory in the home directory there, which no shell takes for one of here. One name in it would change the terminal."""
+    there = pathlib.Path(tempfile.mkdtemp(prefix="execd-test-", dir=user.pw_dir))
+    there.chmod(0o755)
+    for name in ("directory/below", "directory two", "dir\x1b[31m", ".hidden", "alone"):
+        (there / name).mkdir(parents=True)
+    (there / "directory/file").touch()
+    (there / "only file").touch()
+    (directory / "here").touch()
+    alone.ok("environments", "add", "box", server.url)
+    alone.ok("environments", "add", "away", "ws://127.0.0.1:1")
+    alone.ok("environments", "add", "program", f"stdio:touch {directory}/started")
+    (directory / "bin").mkdir()
+    (directory / "bin/execctl").symlink_to(EXECCTL)
+    alone.env["PATH"] = f"{directory}/bin:/usr/bin:/bin"
+    yield there.name
+    shutil.rmtree(there)
+
+
+@pytest.mark.parametrize("word, found", [
+    ("box:THERE/dir", ["box:THERE/directory two/", "box:THERE/directory/"]), ("box:THERE/.", ["box:THERE/.hidden/"]),
+    (":THERE/directory/f", [":THERE/directory/file"]), ("THERE/directory/", ["THERE/directory/below/", "THERE/directory/file"]),
+    (":/nonexistent/x", []), ("away:THERE/", []), ("nosuch:THERE/", []), ("program:THERE/", [])])
+def test_what_a_path_can_become(remote, alone, word, found, directory):
+    """A failure is silent, and no program is started."""
+    r = alone(*(["-e", "box"] if word[0] in ":T" else []), "completion", "paths", word.replace("THERE", remote))
+    assert (r.code, r.err) == (0, "") and sorted(r.out.decode().splitlines()) == [f.replace("THERE", remote) for f in found], r
+    assert not (directory / "started").exists()
+
+
+def test_a_slow_server_is_not_waited_for(alone):
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        r = alone("-u", f"ws://127.0.0.1:{s.getsockname()[1]}", "completion", "paths", ":x")
+    assert (r.code, r.out, r.err) == (0, b"", ""), r
+
+
+SHELLS = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+PREPARE = {
+    "bash": "PS1='ready> '; . ./completion",
+    "zsh": "PS1='ready> '; fpath=(. $fpath); autoload -Uz compinit; compinit -u -D",
+    "fish": "function fish_prompt; echo -n 'ready> '; end; source ./completion",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_paths_of_the_server(remote, alone, directory, shell):
+    """Typed into the real one: a directory, with more behind it, and then a file whose name wants quotes; a name of here stays
+    possible for cp."""
+    if not shutil.which(shell) or not shutil.which("tmux"):
+        pytest.skip(f"COMPLETION IS NOT TESTED IN {shell.upper()}: it or tmux is not installed")
+    script = alone.ok("completion", shell)
+    (directory / "completion").write_bytes(script)
+    (directory / "_execctl").write_bytes(script)
+    tmux = Tmux(directory, {**alone.env, "XDG_DATA_HOME": str(directory), "XDG_CONFIG_HOME": str(directory)})
+    try:
+        tmux("resize-window", "-t", ":0", "-x", "200", "-y", "24")
+        tmux.line(f"cd {directory}; {' '.join(SHELLS[shell])}")
+        tmux.wait("[$#>%] *$")
+        tmux.line(f"{PREPARE[shell]}; clear")
+        tmux.wait("^ready>")
+
+        def completes(typed, becomes):
+            tmux("send-keys", "-t", ":0", "-l", typed)
+            tmux.type("Tab")
+            tmux.wait(re.escape(becomes))
+            tmux.type("C-u")
+
+        completes(f"execctl cat box:{remote}/al", f"box:{remote}/alone/")
+        completes(f"execctl -e box cat {remote}/directory/f", f"{remote}/directory/file")
+        completes(f"execctl cp -e box :{remote}/onl", f":{remote}/only\\ file")
+        completes("execctl cp her", "execctl cp here")
+        tmux.line("exit")
+        tmux.wait("^local>")
+    finally:
+        tmux.close()
 
 
 def test_help_names_every_command():

@@ -128,10 +128,11 @@ called_here(const char *name)
 		{ "scp", "cp" }, { "stop", "kill" }, { "list", "ps" },
 		{ "version", "--version" }, { "rename", "mv" },
 		{ "delete", "rm" }, { "vi", "edit" }, { "vim", "edit" },
-		{ "nano", "edit" }, { "top", "run top" }, { "env", "environments" },
-		{ "tunnel", "run -L" }, { "port", "run -L" },
-		{ "rsync", "cp -r" }, { "inspect", "ps --json" },
-		{ "tail", "logs" }, { "token", "--token-file" } };
+		{ "nano", "edit" }, { "top", "run top" },
+		{ "env", "environments" }, { "tunnel", "run -L" },
+		{ "port", "run -L" }, { "rsync", "cp -r" },
+		{ "inspect", "ps --json" }, { "tail", "logs" },
+		{ "token", "--token-file" } };
 
 	for (size_t i = 0; i < nitems(names); i++)
 		if (strcmp(names[i][0], name) == 0)
@@ -385,6 +386,14 @@ help_print(const struct command *command)
 
 /* --- Completions -------------------------------------------------------- */
 
+/* The options that say which server it is. A path of the server is completed by
+ * `execctl completion paths', with these of the line. */
+#define SERVER_WITH_VALUE                                                      \
+	"-e|-u|--environment|--url|--token-file|--ca|--certificate|--key"
+#define SERVER_WITH_SIGN                                                       \
+	"-e?*|-u?*|--environment=*|--url=*|--token-file=*|--ca=*|"             \
+	"--certificate=*|--key=*"
+
 static void
 bash_options(const struct option_row *table)
 {
@@ -413,7 +422,7 @@ bash_completion(void)
 	     "bash'.\n_execctl()\n{\n"
 	     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} "
 	     "prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-	     "\tlocal word command= options=");
+	     "\tlocal word command= options= remote=");
 	printf("\tlocal all='");
 	bash_options(global_options);
 	printf("'\n\tlocal commands='");
@@ -426,23 +435,48 @@ bash_completion(void)
 	for (const struct command *c = commands; c->name != NULL; c++) {
 		printf("\t%s) options='", c->name);
 		bash_options(c->options);
-		puts("' ;;");
+		printf("'%s ;;\n",
+		    c->completes == COMPLETES_PATH   ? " remote=all"
+		    : c->completes == COMPLETES_FILE ? " remote=colon"
+						     : "");
 	}
 	printf("\tesac\n\tcase $prev in\n\t\"\"");
 	bash_values(global_options);
 	for (const struct command *c = commands; c->name != NULL; c++)
 		bash_values(c->options);
 	puts(") return ;;\n\tesac\n"
+	     "\tword=${COMP_LINE:0:COMP_POINT}\n"
+	     "\tword=${word##*[[:space:]]}\n"
 	     "\tif [[ $cur == -* ]]; then\n"
 	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$all $options\" -- "
 	     "\"$cur\")\n"
 	     "\telif [[ -z $command ]]; then\n"
 	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$commands\" -- "
 	     "\"$cur\")\n"
+	     "\telif [[ $remote == all || ( $remote == colon && "
+	     "${word//[^:\\/]/} == :* ) ]]; then\n"
+	     "\t\t_execctl_paths \"$word\"\n"
 	     "\telse\n"
 	     "\t\tcompopt -o filenames\n"
 	     "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
-	     "\tfi\n}\ncomplete -F _execctl execctl");
+	     "\tfi\n}\n"
+	     "\n# For bash a word ends at a colon.\n_execctl_paths()\n{\n"
+	     "\tlocal -a words server=()\n\tlocal i\n"
+	     "\tread -ra words <<<\"${COMP_LINE:0:COMP_POINT}\"\n"
+	     "\tfor ((i = 1; i < ${#words[@]}; i++)); do\n"
+	     "\t\tcase ${words[i]} in\n"
+	     "\t\t" SERVER_WITH_VALUE
+	     ") server+=(\"${words[i]}\" \"${words[++i]}\") ;;\n"
+	     "\t\t" SERVER_WITH_SIGN ") server+=(\"${words[i]}\") ;;\n"
+	     "\t\tesac\n\tdone\n"
+	     "\tmapfile -t COMPREPLY < <(\"${COMP_WORDS[0]}\" -q "
+	     "\"${server[@]}\" completion paths \"$1\" 2>/dev/null)\n"
+	     "\t[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} != */ ]] || "
+	     "compopt -o nospace\n"
+	     "\tfor i in \"${!COMPREPLY[@]}\"; do\n"
+	     "\t\tprintf -v \"COMPREPLY[i]\" %q "
+	     "\"${COMPREPLY[i]#\"${1%\"${1##*:}\"}\"}\"\n"
+	     "\tdone\n}\ncomplete -F _execctl execctl");
 }
 
 /* Writes text for use inside '...' in zsh and fish; a quote must not end it. */
@@ -486,13 +520,14 @@ zsh_completion(void)
 {
 	puts("#compdef execctl\n# zsh completion of execctl, written by "
 	     "'execctl completion zsh'.\n_execctl() {\n"
-	     "\tlocal -a commands\n\tlocal state line\n\tcommands=(");
+	     "\tlocal -a commands execctl_words\n\tlocal state line\n"
+	     "\texecctl_words=(\"${words[@]}\")\n\tcommands=(");
 	for (const struct command *c = commands; c->name != NULL; c++) {
 		printf("\t\t'%s:", c->name);
 		put_quoted(c->help, ":");
 		puts("'");
 	}
-	puts("\t)\n\t_arguments -C \\");
+	puts("\t)\n\t_arguments -C -A '-*' \\");
 	zsh_options(global_options, "\t\t");
 	puts("\t\t'1:command:{_describe command commands}' \\\n"
 	     "\t\t'*::argument:->rest'\n"
@@ -502,11 +537,25 @@ zsh_completion(void)
 		zsh_options(c->options, "\t\t\t");
 		zsh_options(global_options, "\t\t\t");
 		printf("\t\t\t'*:argument:%s' ;;\n",
-		    c->completes == COMPLETES_FILE	? "_files"
+		    c->completes == COMPLETES_FILE   ? " _execctl_paths colon"
+		    : c->completes == COMPLETES_PATH ? " _execctl_paths all"
 		    : c->completes == COMPLETES_COMMAND ? "_normal"
 							: " ");
 	}
-	puts("\tesac\n}\n_execctl \"$@\"");
+	puts("\tesac\n}\n\n_execctl_paths() {\n"
+	     "\tlocal -a server found\n\tlocal i\n"
+	     "\tif [[ $1 == colon && ${PREFIX//[^:\\/]/} != :* ]]; then\n"
+	     "\t\t_files\n\t\treturn\n\tfi\n"
+	     "\tfor ((i = 2; i < ${#execctl_words}; i++)); do\n"
+	     "\t\tcase $execctl_words[i] in\n"
+	     "\t\t" SERVER_WITH_VALUE
+	     ") server+=($execctl_words[i] $execctl_words[++i]) ;;\n"
+	     "\t\t" SERVER_WITH_SIGN ") server+=($execctl_words[i]) ;;\n"
+	     "\t\tesac\n\tdone\n"
+	     "\tfound=(${(f)\"$($execctl_words[1] -q $server completion paths "
+	     "\"${(Q)PREFIX}\" 2>/dev/null)\"})\n"
+	     "\tcompadd -S '' -- ${(M)found:#*/}\n"
+	     "\tcompadd -- ${found:#*/}\n}\n\n_execctl \"$@\"");
 }
 
 static void
@@ -529,7 +578,20 @@ static void
 fish_completion(void)
 {
 	puts("# fish completion of execctl, written by 'execctl completion "
-	     "fish'.");
+	     "fish'.\nfunction __execctl_paths\n"
+	     "\tset -l word (commandline -ct)\n"
+	     "\tset -l words (commandline -opc)\n\tset -l server\n"
+	     "\tif test \"$argv[1]\" = colon\n"
+	     "\t\tstring match -qr '^[^/:]*:' -- $word; or return\n\tend\n"
+	     "\tfor i in (seq 2 (count $words))\n"
+	     "\t\tif string match -qr "
+	     "'^(" SERVER_WITH_VALUE ")$' -- $words[$i]\n"
+	     "\t\t\tset -a server $words[$i] $words[(math $i + 1)]\n"
+	     "\t\telse if string match -qr '^(-[eu].|--(environment|url|"
+	     "token-file|ca|certificate|key)=)' -- $words[$i]\n"
+	     "\t\t\tset -a server $words[$i]\n\t\tend\n\tend\n"
+	     "\t$words[1] -q $server completion paths \"$word\" 2>/dev/null\n"
+	     "end");
 	fish_options(global_options, "");
 	for (const struct command *c = commands; c->name != NULL; c++) {
 		char condition[96];
@@ -542,6 +604,14 @@ fish_completion(void)
 		snprintf(condition, sizeof(condition),
 		    " -n '__fish_seen_subcommand_from %s'", c->name);
 		fish_options(c->options, condition);
+		if (c->completes == COMPLETES_PATH)
+			printf("complete -c execctl%s -f -a "
+			       "'(__execctl_paths all)'\n",
+			    condition);
+		else if (c->completes == COMPLETES_FILE)
+			printf("complete -c execctl%s -a "
+			       "'(__execctl_paths colon)'\n",
+			    condition);
 	}
 }
 

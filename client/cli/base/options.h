@@ -10,7 +10,12 @@
 struct execctl;
 
 /* What an argument is, for shell completion. */
-enum completes { COMPLETES_NOTHING, COMPLETES_FILE, COMPLETES_COMMAND };
+enum completes {
+	COMPLETES_NOTHING,
+	COMPLETES_FILE, /* of a command: also :PATH of the server */
+	COMPLETES_PATH, /* of the server, with the colon or without */
+	COMPLETES_COMMAND,
+};
 
 struct option_row {
 	const char *name;  /* NULL: end of the table */
