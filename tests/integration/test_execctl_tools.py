@@ -355,26 +355,27 @@ LIBRARY = pathlib.Path(__file__).parents[2] / "client/lib"
 C = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L"]
 
 
-def build_program(source, program, compiler):
-    """With the header and the archive alone."""
+def build_program(source, program, compiler, library="libexecd-client.a"):
+    """With the header and one of the two libraries alone."""
     if not shutil.which(compiler[0]):
         pytest.skip("no compiler")
     from conftest import BUILD, SANITIZED
     if SANITIZED:
-        pytest.skip("the archive wants the sanitizer")
+        pytest.skip("the library wants the sanitizer")
     subprocess.run([*compiler, "-Wall", "-Wpedantic", "-Werror", f"-I{LIBRARY}", source, "-x", "none",
-                    str(BUILD / "client/lib/libexecd-client.a"), "-lssl", "-lcrypto", "-lyajl", "-linih", "-o", program],
-                   check=True)
+                    str(BUILD / "client/lib" / library), f"-Wl,-rpath,{BUILD / 'client/lib'}",
+                    *(["-lssl", "-lcrypto", "-lyajl", "-linih"] if library.endswith(".a") else []), "-o", program], check=True)
     return program
 
 
+@pytest.mark.parametrize("library", ["libexecd-client.a", "libexecd-client.so.1"])
 @pytest.mark.parametrize("compiler", [C, ["c++", "-std=c++20", "-x", "c++"]], ids=["c", "c++"])
-def test_a_library_program(server, directory, compiler):
-    """The header alone, with the program in it, and the archive, are enough for somebody else."""
+def test_a_library_program(server, directory, compiler, library):
+    """The header alone, with the program in it, and either library, are enough for somebody else."""
     with open(LIBRARY / "execd-client.h") as f:
         lines = re.findall(r"^ \*\t(.*)$", f.read().split("#ifndef")[0], re.M)
     (directory / "example.c").write_text("\n".join(lines) + ITS_OWN)
-    program = build_program(directory / "example.c", directory / "example", compiler)
+    program = build_program(directory / "example.c", directory / f"example-{library}", compiler, library)
     for url in (server.url, f"ask:echo '{{\"url\":\"{server.url}\"}}'; cat"):
         r = subprocess.run([program, url, "/bin/sh", "-c", "echo from the library; exit 5"], capture_output=True, timeout=30)
         assert (r.stdout, r.returncode) == (b"from the library\n", 5), r.stderr
