@@ -33,6 +33,7 @@ if ROOT:
     os.environ.pop("XDG_RUNTIME_DIR", None)
 # A sanitizer keeps freed memory for a while: bounds on memory are wider then.
 SANITIZED = "EXECD_SANITIZED 1" in (BUILD / "config.h").read_text()
+VERSION = (BUILD / "config.h").read_text().split('EXECD_VERSION "')[1].split('"')[0]
 MIB = (4 if SANITIZED else 1) << 10  # KiB, for comparison with rss_kib()
 # Set by scripts/torture: nothing is left out for want of time.
 TORTURE = bool(os.environ.get("EXECD_TORTURE"))

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, poll
+from conftest import EXECD, ROOT, VERSION, as_user, poll
 from execd_client import WebSocket
 
 
@@ -97,7 +97,7 @@ def test_errors_of_root(user, args, code, text):
 
 def test_help_and_version(user):
     assert run(user, "--help")[0] == 0 and "--listen" in run(user, "--help")[1]
-    assert run(user, "--version") == (0, "execd 0.1.0\n", "")
+    assert run(user, "--version") == (0, f"execd {VERSION}\n", "")
 
 
 def test_a_port_in_use(server, user, mode):

@@ -6,6 +6,7 @@ import struct
 from urllib.parse import urlsplit
 
 import pytest
+from conftest import VERSION
 from execd_client import WebSocket, frame, start_params, upgrade
 
 
@@ -196,7 +197,7 @@ def test_initialize(server):
     r = c.initialize()
     assert r["environmentInfo"]["shell"]["path"].startswith("/")
     # The protocol's, by which clients of Codex decide what they dare, and execd's own.
-    assert (r["environmentInfo"]["executorVersion"], r["environmentInfo"]["serverVersion"]) == ("0.171.0", "0.1.0")
+    assert (r["environmentInfo"]["executorVersion"], r["environmentInfo"]["serverVersion"]) == ("0.171.0", VERSION)
     assert c.error("initialize", {"clientName": "x"}) == \
         (-32600, "initialize may only be sent once per connection")
     c.notify("initialized", 5)

@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: ISC
 # state: serving
 # An upgrade by apt under 50 sessions, or 10 in the gate: none of them ends, and no byte is lost.
+# At night it comes from the last release (tests/last-release).
 . ./package.bash
 
 # The gate has not the time for all of them, under emulation.
 [ "$NIGHTLY" = yes ] && SESSIONS=50 || SESSIONS=10
 
 systemctl stop execd execd-sessions 2>/dev/null # and the sessions of serve
+if [ -d /root/debs-before ]; then
+	old=/root/debs-before new=/root/debs
+	runs "the last release is there" apt_install "$old"
+	systemctl stop execd execd-sessions 2>/dev/null
+fi
 systemctl start execd
 is "what runs is the old version" "$(version_of "$old")" "$(running_version)"
 root_pid=$(systemctl show -P MainPID execd-sessions.service)
