@@ -53,7 +53,7 @@ try {
 } catch (e) {
 	fail(`${(e as Error).message}\n${usage}`.trimEnd())
 }
-const server = new McpServer({ name: 'execd-mcp', version: '0.1.0' })
+const server = new McpServer({ name: 'execd-mcp', version: '0.2.0' })
 const close = addTools(server, chosen)
 let closing = false
 
