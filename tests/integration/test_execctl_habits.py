@@ -27,7 +27,7 @@ def ctl(server, directory):
     (["forward", "1:2"], "there is no command `forward'; is `run -L' meant?"),
     (["exec", "-it", "ls"], "there is no command `exec'; is `run' meant?"),
     (["scp", "a", ":b"], "there is no command `scp'; is `cp' meant?"),
-    (["xyzzy"], "there is no command `xyzzy'\n"),
+    (["xyzzy"], "there is no command `xyzzy'; one of the server: execctl run xyzzy\n"),
     (["delete", ":x"], "is `rm' meant?"),
     (["vi", ":x"], "is `edit' meant?"),
     (["rm", ":"], "rm: a path is empty; nothing was done"),

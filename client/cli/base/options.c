@@ -154,6 +154,8 @@ find_command(const char *name)
 	fprintf(stderr, "execctl: there is no command `%s'", name);
 	if (n.name != NULL)
 		fprintf(stderr, "; is `%s' meant?", n.name);
+	else
+		fprintf(stderr, "; one of the server: execctl run %s", name);
 	fputs("\nTry 'execctl --help'.\n", stderr);
 	return NULL;
 }
