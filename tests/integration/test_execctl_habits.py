@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import EXECD, ROOT, as_user, is_alive, poll
+from conftest import EXECD, ROOT, as_user, pids_with, poll
 from execctl import EXECCTL, Execctl, Proxy, make_authority, server_context
 from test_execctl_kept import rows
 from test_execctl_tty import start_shell, terminal, tmux  # noqa: F401
@@ -551,3 +551,13 @@ def test_a_signal_ends_all(many, directory, sig, code):
     p.send_signal(getattr(signal, f"SIG{sig}"))
     err = p.communicate(timeout=30)[1].decode()
     assert p.returncode == code and "execctl: c: not started\nexecctl: 0 of 3 ended with status 0\n" in err, err
+
+
+def test_who_runs_many_is_killed(many, directory):
+    """Nothing goes on that nobody waits for."""
+    p = many.popen("run", "-e", "a,b", "sh", "-c", "echo ready; sleep 1000", directory)
+    assert sorted(p.stdout.readline() for _ in range(2)) == [b"a: ready\n", b"b: ready\n"]
+    assert len(pids_with(str(directory))) >= 5
+    p.kill()
+    p.wait()
+    poll(lambda: not pids_with(str(directory)), what="the end of all")
