@@ -250,6 +250,14 @@ def test_a_path_with_a_relative_entry(ctl, directory):
     assert ctl("run", "-C", "/", "-E", "PATH=bin:/usr/bin:/bin", "mine").code == 127
 
 
+def test_a_script_without_an_interpreter(ctl, directory):
+    """A shell would run it; execve(2) does not."""
+    (directory / "script").write_text("echo hi\n")
+    (directory / "script").chmod(0o755)
+    r = ctl("run", directory / "script")
+    assert r.code == 126 and f"started: {directory}/script: Exec format error" in r.err and "a line like #!/bin/sh\n" in r.err, r
+
+
 def test_a_script_from_windows_in_a_sandbox(ctl, directory, sandboxes):
     (directory / "script").write_bytes(b"#!/bin/sh\r\necho hi\r\n")
     (directory / "script").chmod(0o755)

@@ -653,11 +653,17 @@ say_why(struct run *r, const char *message)
 	const struct execd_start *s = r->start;
 	bool bare = s != NULL && s->cwd != NULL &&
 		    strncmp(message, "Permission denied (", 19) == 0;
+	bool no_program =
+	    s != NULL && strncmp(message, "Exec format error (", 19) == 0;
+	bool named = bare || no_program;
 
-	run_finish(r, execctl_fail(r->ctl, start_status(message),
-			  "the command was not started: %s%s%s%s%s",
-			  bare ? s->argv[0] : "", bare ? " in " : "",
-			  bare ? s->cwd : "", bare ? ": " : "", message));
+	run_finish(
+	    r, execctl_fail(r->ctl, start_status(message),
+		   "the command was not started: %s%s%s%s%s%s",
+		   named ? s->argv[0] : "", bare ? " in " : "",
+		   bare ? s->cwd : "", named ? ": " : "", message,
+		   no_program ? "; a script begins with a line like #!/bin/sh"
+			      : ""));
 }
 
 /* A missing program and a missing directory give the same error. */
