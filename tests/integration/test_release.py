@@ -112,7 +112,7 @@ def release_twice(clone, tmp_path, *args):
         output(*GIT, "clone", "-q", clone, tree)
         for p in [tree / "README.md", tree / "meson.build", tree / "client/lib/execd-client.h"]:
             os.utime(p, (10 ** 9 * (n + 1), 10 ** 9 * (n + 1)))
-        output(tree / "scripts/release", *args, tmp_path / f"out{n}", umask=umask,
+        output(tree / "scripts/release", *args, f"out{n}", umask=umask, cwd=tmp_path,
                env={**os.environ, "TZ": zone, "LC_ALL": "C", "CCACHE_RECACHE": "1"})
         found.append(sums(tmp_path / f"out{n}"))
     assert found[0] == found[1]
