@@ -142,7 +142,7 @@ if (!fork) { $c = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $s-
     "dbus": ("dbus-run-session", HOME + "dbus-run-session -- dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames", "org.freedesktop.DBus"),
     "ip": ("ip", "ip -o addr show lo; ss -ltn | head -n 1; getent hosts localhost", "127.0.0.1"),
     "jcmd": ("javac", HOME + "echo 'class A { public static void main(String[] a) throws Exception { Thread.sleep(20000); } }' > A.java; javac A.java; java A & "
-             "for i in $(seq 50); do jcmd $! VM.version && break; sleep .1; done; kill $!", "JDK"),
+             "for i in $(seq 50); do jcmd $! VM.version && break; sleep .1; done; kill $!; wait; true", "JDK"),
     "syslog": ("logger", "logger hi; /usr/bin/python3 -c 'import syslog; syslog.syslog(\"hi\")'; echo $?", "0"),
     "gdbserver": ("gdbserver", SERVE + HELLO + "gcc -g -o p p.c; gdbserver 127.0.0.1:$P p > log 2>&1 & "
                   "try gdb -q -batch -ex \"target remote 127.0.0.1:$P\" -ex 'break main' -ex c -ex bt p", "#0  main"),
