@@ -867,6 +867,12 @@ def test_the_unit_of_the_sessions_takes_nothing_away():
     assert set(keys) <= allowed, set(keys) - allowed
 
 
+def test_one_name_in_the_journal():
+    """journalctl -t execd has all of it: the name of the first program of a unit is what it is by default."""
+    broker, sessions = ((BUILD / f"contrib/systemd/{name}.service").read_text() for name in ("execd", "execd-sessions"))
+    assert "\nSyslogIdentifier=execd\n" in broker and re.search(r"(?m)^ExecStart=\S+/execd sessions$", sessions)
+
+
 @pytest.mark.skipif(SANITIZED, reason="SYSTEM CALLS ARE NOT CHECKED: a sanitizer makes others")
 def test_the_system_calls_that_the_unit_allows_are_enough(systemd, sessions, user, directory):
     """All that the broker calls in a life:
