@@ -27,6 +27,10 @@ int cmd_kill(struct execctl *ctl);
 extern const struct option_row ps_options[];
 int cmd_ps(struct execctl *ctl);
 
+/* cmd_replay.c */
+extern const struct option_row replay_options[];
+int cmd_replay(struct execctl *ctl);
+
 /* cmd_files.c */
 extern const struct option_row ls_options[];
 extern const struct option_row cat_options[];

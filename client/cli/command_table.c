@@ -66,6 +66,8 @@ const struct command execctl_commands[] = {
 	    wait_options, 1, 1 },
 	{ "kill", "SESSION", "Send a signal to a command", cmd_kill,
 	    kill_options, 1, 1 },
+	{ "replay", "FILE", "Play a recording of a terminal", cmd_replay,
+	    replay_options, 1, 1, false, COMPLETES_FILE },
 	{ "relay", "",
 	    "Pass what a client says on standard input on to a server",
 	    relay_run },
