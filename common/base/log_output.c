@@ -90,6 +90,7 @@ keep(const char *text, size_t len)
 	 * is logged where they are missing. */
 	if (queue.lost > 0 || len > sizeof(queue.text) - queue.len) {
 		queue.lost++;
+		queue.ever_lost++;
 	} else {
 		memcpy(queue.text + queue.len, text, len);
 		queue.len += len;
@@ -137,8 +138,7 @@ log_output_take_lost(void)
 {
 	uint64_t lost = queue.lost;
 
-	/* The count is written only if needed: a page that is only read uses no
-	 * memory. */
+	/* Written only if needed: a page that is only read uses no memory. */
 	if (lost > 0)
 		queue.lost = 0;
 	return lost;

@@ -14,8 +14,9 @@
 /* Lines that could not be written yet, and the number of lines lost. */
 struct log_queue {
 	size_t len;
-	uint64_t lost;
-	char text[LOG_QUEUE_BYTES - sizeof(size_t) - sizeof(uint64_t)];
+	uint64_t lost;	    /* and not told yet */
+	uint64_t ever_lost; /* by this process */
+	char text[LOG_QUEUE_BYTES - sizeof(size_t) - 2 * sizeof(uint64_t)];
 };
 
 /* Returns the lines that wait, for a program that executes its next version.

@@ -462,6 +462,7 @@ static void
 take_lost_lines(void)
 {
 	log_add_lost(spawn_keeps()->lost_lines);
+	broker.counts.log_lost = spawn_keeps()->lost_lines;
 	spawn_keeps()->lost_lines = 0;
 }
 

@@ -285,6 +285,7 @@ struct control_identity_usage {
 	uint64_t sessions;	  /* current number */
 	uint64_t cpu_ms;	  /* also of sessions that have ended */
 	uint64_t memory_bytes;
+	uint64_t denials; /* credentials, sessions, sandboxes, networks */
 };
 
 /* Identities in one answer. All of them must fit into a message. */
@@ -314,6 +315,8 @@ struct control_metrics {
 	uint64_t start_us_sum;
 	uint64_t records, records_lost;
 	bool record_failing;
+	uint64_t audit_lag_ms; /* for so long the oldest record has waited */
+	uint64_t log_lost;     /* lines of the broker's log */
 	/* when the first one expires, in seconds since 1970; 0: none */
 	uint64_t certificate_end, crl_end;
 	uint64_t begun_s; /* when this broker began, since 1970 */

@@ -48,7 +48,7 @@ static const struct field metrics_fields[] = {
 	    certificate_end, crl_end, programs, memory_bytes, nidentities,
 	    identities, identities_left_out),
 	FIELDS(control_metrics, begun_s, drained, replaced_frontends,
-	    replaced_keys),
+	    replaced_keys, audit_lag_ms, log_lost),
 };
 
 static const struct field alive_fields[] = {

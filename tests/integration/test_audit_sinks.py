@@ -14,6 +14,7 @@ import threading
 import pytest
 from conftest import digest, lines_of, poll
 from execd_client import Closed
+from test_listeners import get
 
 SEALS = 0x0f  # F_SEAL_SEAL | SHRINK | GROW | WRITE
 F_GET_SEALS = 1034
@@ -250,14 +251,20 @@ def events(receiver):
     return [json.loads(parse_syslog(d)[4]) for d in receiver.got]
 
 
+def lag(s):
+    return float(re.search(r"^execd_audit_lag_seconds (\S+)$", get(s.urls[1], "/metrics")[1], re.M)[1])
+
+
 def test_a_logger_that_is_away_for_a_moment(configured, user, receiver):
     """Required: what is started meanwhile runs, and its record comes, in order, when the logger is back."""
-    s = configured(configuration(user, f"syslog = {receiver.path}"))
+    s = configured(configuration(user, f"syslog = {receiver.path}", "[listener op]", "address = ws://127.0.0.1:0", "operate = yes"))
     c = s.connect(token="tok-a").ready()
     receiver.wait(lambda d: b"session-opened" in d)
+    assert lag(s) == 0
     receiver.close()
     assert c.run("x", ["/bin/echo", "in"]).stdout == "in\n"
     d = s.connect(token="tok-a").ready()
+    assert lag(s) > 0
     receiver.open()
     receiver.wait(lambda r: b"session-opened" in r and d.session_id[:8].encode() in r)
     came = [e["event"] for e in events(receiver)]

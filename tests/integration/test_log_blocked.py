@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from conftest import EXECD, ROOT, WRAP, as_user, children_named, poll
 from execd_client import WebSocket
+from test_listeners import get
 
 CONF = """
 [listener l]
@@ -46,7 +47,8 @@ class Unread:
     """An execd whose log is full from the beginning."""
 
     def __init__(self, mode, user, path, kind):
-        path.write_text(CONF.format(user=user.pw_name))
+        path.write_text(CONF.format(user=user.pw_name) + f"[listener op]\naddress = unix:{path.parent}/op\noperate = yes\n")
+        self.op = f"unix:{path.parent}/op"
         if kind == "pipe":
             self.ours, self.theirs = os.pipe()
         else:
@@ -121,13 +123,20 @@ def test_a_log_that_nobody_reads_stops_nobody(unread):
 
 def test_what_a_leaving_broker_could_not_say(unread):
     """The next one, which has hardly anything to say itself, counts it."""
+    def metric():
+        return int(re.search(r'execd_log_lines_lost_total\{program="execd-broker"\} (\d+)', get(unread.op, "/metrics")[1])[1])
+
+    assert metric() == 0
     for _ in range(100):
         unread.session()
+    before = metric()
+    assert before > 50
     old = frontend_of(unread.child.pid)
     unread.child.send_signal(signal.SIGHUP)
     poll(lambda: frontend_of(unread.child.pid) not in (0, old), what="the next broker's front-end")
     lost = poll(lambda: re.search(LOST, unread.read_log()), what="count of what is missing")
     assert int(lost[1]) > 50, lost[0]
+    assert metric() >= before
 
 
 @pytest.mark.skipif(not ROOT, reason="mounts a small disk")

@@ -51,7 +51,7 @@ def lint(text):
         if f["type"] == "histogram":
             check_histogram(name, f["samples"])
         else:
-            whole = not name.endswith("_seconds_total")
+            whole = "_seconds" not in name
             assert all(v >= 0 and (v == int(v) or not whole) for v in f["samples"].values()), name
     return families
 
@@ -230,6 +230,19 @@ def test_identities_that_are_left_out(served, user):
     assert samples["execd_identity_sessions"] == 64
     # Of who has a session it is known only where a control group counts.
     assert {samples["execd_identity_cpu_seconds_total"], samples["execd_identity_memory_bytes"]} <= {63, 64}
+
+
+def test_what_each_identity_is_denied(served, user):
+    """A session that it does not get, and a listener that does not let it in."""
+    s, metric = served(*with_other(user), f"[listener closed]\naddress = ws://127.0.0.1:0\nidentities = {OTHER}", "[limits]", "max-sessions = 1")
+    a = '{identity="a"}'
+    assert metric("execd_identity_denials_total", a) == metric("execd_identity_denials_total", OTHER_LABEL) == 0
+    s.connect(token="o").ready()
+    with pytest.raises(AssertionError, match="limit of 1 sessions reached"):
+        s.connect(token="t").ready()
+    with pytest.raises(Closed, match="401"):
+        s.connect(url=s.urls[2], token="t")
+    assert (metric("execd_identity_denials_total", a), metric("execd_identity_denials_total", OTHER_LABEL)) == (2, 0)
 
 
 def test_penalties(served):

@@ -26,6 +26,11 @@
 #define MEMORY                                                                 \
 	HEAD("execd_identity_memory_bytes", "Memory of all sessions now.",     \
 	    "gauge")
+#define DENIALS                                                                \
+	HEAD("execd_identity_denials_total",                                   \
+	    "Credentials and sessions that were refused, and what sandboxes "  \
+	    "and lists of hosts denied to commands.",                          \
+	    "counter")
 #define LEFT_OUT                                                               \
 	HEAD("execd_identities_left_out",                                      \
 	    "Identities that are not among those with series of their own.",   \
@@ -55,27 +60,35 @@ test_identities(void **state)
 		uint64_t left_out;
 		struct control_identity_usage of[2];
 	} rows[] = {
-		{ LEFT_OUT "0\n", 0, 0, { { "", false, false, 0, 0, 0 } } },
+		{ LEFT_OUT "0\n", 0, 0, { { "", false, false, 0, 0, 0, 0 } } },
 		{ SESSIONS "execd_identity_sessions{identity=\"a\"} 2\n" CPU
 			   "execd_identity_cpu_seconds_total{identity=\"a\"} "
 			   "61.005\n" MEMORY
 			   "execd_identity_memory_bytes{identity=\"a\"} "
-			   "4096\n" LEFT_OUT "7\n",
-		    1, 7, { { "a", true, true, 2, 61005, 4096 } } },
+			   "4096\n" DENIALS
+			   "execd_identity_denials_total{identity=\"a\"} "
+			   "3\n" LEFT_OUT "7\n",
+		    1, 7, { { "a", true, true, 2, 61005, 4096, 3 } } },
 		/* What is known, and is zero, is there. */
 		{ SESSIONS "execd_identity_sessions{identity=\"a\"} 0\n"
 			   "execd_identity_sessions{identity=\"b\"} 1\n" CPU
 			   "execd_identity_cpu_seconds_total{identity=\"b\"} "
 			   "0.000\n" MEMORY
 			   "execd_identity_memory_bytes{identity=\"a\"} "
+			   "0\n" DENIALS
+			   "execd_identity_denials_total{identity=\"a\"} "
+			   "0\n"
+			   "execd_identity_denials_total{identity=\"b\"} "
 			   "0\n" LEFT_OUT "0\n",
 		    2, 0,
-		    { { "a", false, true, 0, 0, 0 },
-			{ "b", true, false, 1, 0, 0 } } },
+		    { { "a", false, true, 0, 0, 0, 0 },
+			{ "b", true, false, 1, 0, 0, 0 } } },
 		{ SESSIONS "execd_identity_sessions{identity="
-			   "\"a\\\"\\\\n\\nb{}=,\303\274\"} 1\n" LEFT_OUT "0\n",
+			   "\"a\\\"\\\\n\\nb{}=,\303\274\"} 1\n" DENIALS
+			   "execd_identity_denials_total{identity="
+			   "\"a\\\"\\\\n\\nb{}=,\303\274\"} 0\n" LEFT_OUT "0\n",
 		    1, 0,
-		    { { "a\"\\n\nb{}=,\303\274", false, false, 1, 0, 0 } } },
+		    { { "a\"\\n\nb{}=,\303\274", false, false, 1, 0, 0, 0 } } },
 	};
 
 	for (size_t i = 0; i < nitems(rows); i++) {
@@ -103,6 +116,7 @@ test_the_most(void **state)
 		memset(u->name, '"', sizeof(u->name));
 		u->has_cpu = u->has_memory = true;
 		u->sessions = u->cpu_ms = u->memory_bytes = UINT64_MAX;
+		u->denials = UINT64_MAX;
 	}
 	assert_non_null(strstr(written(&b, &m), LEFT_OUT "0\n"));
 	buf_clear(&b);

@@ -315,6 +315,7 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
     const struct listener *l, enum verdict v,
     const struct credential_finding *found, const char *path)
 {
+	struct identity *barred;
 	struct audit_event e;
 
 	if (found->who != NULL && !audit_is_kept(&m->conf->audit))
@@ -328,8 +329,12 @@ credential_audit(struct broker *m, const struct control_authenticate *a,
 	} else {
 		audit_string(&e, "reason", control_verdict_name(v));
 	}
-	if (found->barred != NULL)
+	if (found->barred != NULL) {
+		barred = conf_find_identity(m->conf, found->barred);
+		if (barred != NULL)
+			barred->usage.denials++;
 		audit_string(&e, "identity", found->barred);
+	}
 	if (found->token != NULL)
 		audit_string(&e, "token", found->token);
 	else if (found->jwt.token.subject[0] != '\0')

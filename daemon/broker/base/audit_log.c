@@ -584,6 +584,20 @@ audit_is_waiting(const struct audit_rules *a)
 	return false;
 }
 
+uint64_t
+audit_lag_ms(const struct audit_rules *a, int64_t now)
+{
+	int64_t lag = 0;
+
+	for (size_t i = 0; i < AUDIT_PLACES; i++) {
+		const struct audit_sink *s = &a->sinks[i];
+
+		if (s->nheld > 0 && now - s->held_since_ms > lag)
+			lag = now - s->held_since_ms;
+	}
+	return (uint64_t)lag;
+}
+
 void
 audit_retry(struct audit_rules *a, int64_t now)
 {

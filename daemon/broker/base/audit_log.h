@@ -114,6 +114,9 @@ bool audit_is_failing(const struct audit_rules *a);
 /* Tells whether records wait for a destination. */
 bool audit_is_waiting(const struct audit_rules *a);
 
+/* For how long the oldest record has waited for a destination; 0: none does. */
+uint64_t audit_lag_ms(const struct audit_rules *a, int64_t now);
+
 /* Tries the failing destinations again. Records that have waited too long are
  * lost, and a->unrecorded is called for starts among them. */
 void audit_retry(struct audit_rules *a, int64_t now);

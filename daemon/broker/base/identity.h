@@ -45,6 +45,7 @@ struct record_rules {
 struct identity_usage {
 	bool ever;	       /* it has or had sessions */
 	uint64_t ended_cpu_ms; /* of sessions that have ended */
+	uint64_t denials;      /* stats.h */
 	bool cpu_lost;	       /* nothing was known of one of them */
 	/* of the latest answer; has_...: known of every session */
 	bool has_cpu, has_memory;

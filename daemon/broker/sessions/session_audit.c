@@ -60,7 +60,7 @@ session_audit(struct broker *m, const struct session *s, const char *event,
 }
 
 void
-session_audit_refused(struct broker *m, const struct identity *identity,
+session_audit_refused(struct broker *m, struct identity *identity,
     const struct origin *from, const struct control_session *answer)
 {
 	const char *reason = answer->reason;
@@ -72,6 +72,7 @@ session_audit_refused(struct broker *m, const struct identity *identity,
 		reason = "attached to another connection";
 	else if (answer->result == SESSION_SILENT)
 		reason = "its runner has not answered yet";
+	identity->usage.denials++;
 	audit_begin(&e, "session-refused");
 	audit_string(&e, "identity", identity->name);
 	audit_string(&e, "user", identity->user_name);
@@ -343,7 +344,7 @@ session_audit_network(struct session *s, const union runner_report *r)
 	if (n->protocol >= NETPROXY_PROTOCOLS ||
 	    n->source >= NETPROXY_SOURCES || n->reason >= NETPROXY_REASONS)
 		return -EBADMSG;
-	stats_network(&broker, n);
+	stats_network(&broker, s, n);
 	if (n->counted)
 		return 0;
 	begin(&e, s, n->allowed ? "network-allowed" : "network-denied");

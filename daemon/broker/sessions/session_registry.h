@@ -514,9 +514,9 @@ uint64_t session_number(const struct session *s);
 int session_audit(struct broker *m, const struct session *s, const char *event,
     const struct origin *from, const char *reason);
 
-/* Records that a client with a valid credential got no session. The answer says
- * why. */
-void session_audit_refused(struct broker *m, const struct identity *identity,
+/* Records and counts that a client with a valid credential got no session. The
+ * answer says why. */
+void session_audit_refused(struct broker *m, struct identity *identity,
     const struct origin *from, const struct control_session *answer);
 
 /* Records that a terminal is recorded, and in which file. Returns as above. */

@@ -4,6 +4,7 @@
 #include "broker_state.h"
 #include "conf.h"
 #include "frontend_child.h"
+#include "log_output.h"
 #include "session_registry.h"
 #include "spawn_client.h"
 
@@ -133,6 +134,7 @@ put(struct control_metrics *out, const struct identity *id)
 	out->nidentities++;
 	snprintf(to->name, sizeof(to->name), "%s", id->name);
 	to->sessions = all->sessions;
+	to->denials = all->denials;
 	to->has_cpu = all->has_cpu;
 	to->cpu_ms = all->has_cpu ? all->cpu_ms : 0;
 	to->has_memory = all->has_memory;
@@ -207,12 +209,15 @@ stats_exited(
 	s->commands.running -= s->commands.running > 0;
 	m->counts.exited[p->cause]++;
 	m->counts.denied += p->denied;
+	s->identity->usage.denials += p->denied;
 	m->counts.output_bytes += p->output_bytes;
 }
 
 void
-stats_network(struct broker *m, const struct control_network *n)
+stats_network(
+    struct broker *m, struct session *s, const struct control_network *n)
 {
+	s->identity->usage.denials += !n->allowed;
 	m->counts.network_allowed += n->allowed;
 	m->counts.network_denied += !n->allowed;
 }
@@ -270,6 +275,8 @@ stats_collect(struct broker *m, struct control_metrics *out)
 	out->records = audit->records;
 	out->records_lost = audit->lost;
 	out->record_failing = audit_is_failing(audit);
+	out->audit_lag_ms = audit_lag_ms(audit, now_ms());
+	out->log_lost += log_output_queue()->ever_lost;
 	out->kept = m->sessions->nkept;
 	out->drained = m->drain.drained;
 	note_ends(out, m->conf);

@@ -20,7 +20,8 @@ void stats_started(
 void stats_exited(
     struct broker *m, struct session *s, const struct control_exited *p);
 
-void stats_network(struct broker *m, const struct control_network *n);
+void stats_network(
+    struct broker *m, struct session *s, const struct control_network *n);
 
 /* Collects the current values. conn is the caller's. */
 void stats_collect(struct broker *m, struct control_metrics *out);

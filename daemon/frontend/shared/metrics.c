@@ -2,6 +2,7 @@
 #include "metrics.h"
 
 #include "config.h"
+#include "log_output.h"
 
 struct metrics metrics;
 
@@ -275,6 +276,10 @@ static const struct identity_family {
 	IDENTITY("memory_bytes", "Memory of all sessions now.", "gauge",
 	    memory_bytes, offsetof(struct control_identity_usage, has_memory),
 	    false),
+	IDENTITY("denials_total",
+	    "Credentials and sessions that were refused, and what sandboxes "
+	    "and lists of hosts denied to commands.",
+	    "counter", denials, ALWAYS, false),
 };
 
 /* Appends the value of a label, with the escapes of the text format. */
@@ -333,10 +338,24 @@ write_identity_family(struct buf *b, const struct identity_family *f,
 void
 metrics_write_broker(struct buf *b, const struct control_metrics *m)
 {
+	static const char *const loggers[] = { "execd-broker",
+		"execd-frontend" };
+	const uint64_t lost[] = { m->log_lost, log_output_queue()->ever_lost };
+
 	write_series(b, families, nitems(families), m);
 	write_gauge(b, "execd_audit_failing",
 	    "1 while a destination of the audit log cannot be written.",
 	    m->record_failing);
+	write_head(b, "execd_audit_lag_seconds",
+	    "For how long the oldest record has waited to be written.",
+	    "gauge");
+	buf_printf(b, "execd_audit_lag_seconds %llu.%03llu\n",
+	    (unsigned long long)m->audit_lag_ms / 1000,
+	    (unsigned long long)m->audit_lag_ms % 1000);
+	write_head(b, "execd_log_lines_lost_total",
+	    "Lines of a program's log that nobody read in time.", "counter");
+	write_labelled(b, "execd_log_lines_lost_total", "program", loggers,
+	    lost, nitems(lost));
 	write_head(b, "execd_build_info", "The version.", "gauge");
 	buf_puts(b, "execd_build_info{version=\"" EXECD_VERSION "\"} 1\n");
 	write_gauge(b, "execd_drained",
