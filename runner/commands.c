@@ -355,6 +355,47 @@ take_identify(const struct command *c)
 	return 0;
 }
 
+/* Its argv may have been longer than what is kept of it. */
+static void
+show_command(struct control_shown *to, const struct session_process *p)
+{
+	char text[CONTROL_COMMAND_MAX];
+	char **argv = xcalloc(p->command_len + 1, sizeof(*argv));
+	size_t n = 0, at;
+	bool cut;
+
+	for (at = 0; at < p->command_len; at += strlen(p->command + at) + 1)
+		argv[n++] = p->command + at;
+	audit_command(&session, argv, text, &cut);
+	free(argv);
+	cut |= audit_copy(to->command, sizeof(to->command),
+	    (struct slice){ text, strlen(text) });
+	to->cut = cut || p->command_cut;
+	audit_copy_id(to->process, (struct slice){ p->id, p->id_len });
+	to->age_ms = (uint64_t)(now_ms() - p->started_mono_ms);
+	to->pid = (uint32_t)p->process.leader;
+}
+
+/* An operator looks (execd-ctl(8), `show'). */
+static int
+take_commands(const struct command *c)
+{
+	struct control_commands *all = xcalloc(1, sizeof(*all));
+	const struct session_process *p;
+
+	TAILQ_FOREACH (p, &session.started, link) {
+		if (p->process.state.exited || p->process.leader <= 0)
+			continue;
+		all->more = all->count == CONTROL_SHOWN_MAX;
+		if (all->more)
+			break;
+		show_command(&all->commands[all->count++], p);
+	}
+	report(RUNNER_EVENT_COMMANDS, all);
+	free(all);
+	return 0;
+}
+
 #define FDS_VARY	 SIZE_MAX /* the command says how many */
 #define READY_OR_ENDING	 (RUNNER_READY | RUNNER_TERMINATING)
 #define CONFIGURED_OR_ON (RUNNER_CONFIGURED | READY_OR_ENDING)
@@ -378,6 +419,7 @@ static const struct runner_command {
 	{ RUNNER_COMMAND_KEEP, READY_OR_ENDING, 0, take_nothing },
 	{ RUNNER_COMMAND_LIST, READY_OR_ENDING, 0, take_nothing },
 	{ RUNNER_COMMAND_TOKEN, READY_OR_ENDING, 0, take_token },
+	{ RUNNER_COMMAND_COMMANDS, READY_OR_ENDING, 0, take_commands },
 	{ RUNNER_COMMAND_IDENTIFY, READY_OR_ENDING, 0, take_identify },
 };
 

@@ -79,6 +79,8 @@ enum control_type {
 	RUNNER_COMMAND_IDENTIFY = 48,	    /* no fields; from a new broker */
 	RUNNER_COMMAND_KEEP = 70,	    /* control_keep */
 	RUNNER_COMMAND_LIST = 74,	    /* control_list */
+	/* no fields; from version 5 on */
+	RUNNER_COMMAND_COMMANDS = 56,
 	RUNNER_COMMAND_TOKEN = 54, /* control_token; from version 4 on */
 	/* both from version 4 on; the first is ATTACH if the client comes
 	 * through a trusted proxy */
@@ -110,6 +112,8 @@ enum control_type {
 	RUNNER_EVENT_KEEP = 71,
 	/* control_list_wanted: waits for RUNNER_COMMAND_LIST */
 	RUNNER_EVENT_LIST = 75,
+	/* control_commands; answers COMMANDS */
+	RUNNER_EVENT_COMMANDS = 83,
 	/* control_keep_state; before IDENTITY, and when it has changed */
 	RUNNER_EVENT_KEPT = 73,
 

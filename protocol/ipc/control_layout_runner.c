@@ -93,6 +93,8 @@ static const struct control_layout rows[] = {
 	LAYOUT(RUNNER_EVENT_LIST, control_list_wanted, number, after),
 	LAYOUT(RUNNER_COMMAND_LIST, control_list, number, count, more,
 	    incomplete, sessions),
+	EMPTY(RUNNER_COMMAND_COMMANDS),
+	LAYOUT(RUNNER_EVENT_COMMANDS, control_commands, count, more, commands),
 	LAYOUT(CHANNEL_CLIENT, control_client, event, received, sent,
 	    close_code, reason),
 };

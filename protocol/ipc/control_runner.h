@@ -225,6 +225,25 @@ struct control_running {
 	char process[CONTROL_PROCESS_MAX];
 };
 
+/* Of the running commands that an operator is shown. */
+#define CONTROL_SHOWN_MAX	  32
+#define CONTROL_SHOWN_COMMAND_MAX 512
+
+struct control_shown {
+	char process[CONTROL_PROCESS_MAX];
+	char command[CONTROL_SHOWN_COMMAND_MAX]; /* argv, without secrets */
+	uint64_t age_ms;
+	uint32_t pid; /* as seen inside the session */
+	uint32_t cut; /* `command` is only the beginning */
+};
+
+struct control_commands {
+	uint32_t count;
+	bool more; /* there are others */
+	/* in the byte order of this machine */
+	struct control_shown commands[CONTROL_SHOWN_MAX];
+};
+
 /* The longest time that an operator can permit: 30 days. */
 #define CONTROL_KEEP_MAX_MS (30u * 24 * 3600 * 1000)
 

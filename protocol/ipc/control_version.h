@@ -24,11 +24,11 @@
  * first two values are the boolean of before; 4: RUNNER_EVENT_KEEP,
  * RUNNER_EVENT_LIST, RUNNER_EVENT_LIMITED, and PROBE, ATTACH_PROXIED and TOKEN,
  * of which an older runner is told nothing; 5: SANDBOX comes again with a new
- * broker; RUNNER_EVENT_REDIRECTS */
+ * broker; RUNNER_EVENT_REDIRECTS; RUNNER_EVENT_COMMANDS */
 #define RUNNER_VERSION 5
 #define RUNNER_OLDEST  1
 /* Below this a runner gets neither PROBE nor ATTACH_PROXIED. */
 #define RUNNER_PROBES 4
 /* A runner of an older version gets SANDBOX once, as it began, and is not asked
- * whether it answers (PROBE with the number 0). */
+ * whether it answers (PROBE with the number 0), nor for its commands. */
 #define RUNNER_LIMITS 5

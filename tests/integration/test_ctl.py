@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: ISC
 """execd ctl: the operator sees sessions, ends them, drains and reloads (execd-ctl(8))."""
 import contextlib
+import gzip
 import json
 import os
+import pty
 import re
 import signal
 import socket
 import subprocess
+import termios
 import threading
 import time
 
@@ -112,7 +115,7 @@ def test_sessions_are_shown(audited, user):
     text = ctl("list")
     assert all(word in text for word in (c.session_id[:8], "attached", "detached", "websocket"))
     shown = ctl.json("show", f"session-{mine['number']}")
-    assert set(shown) == KEYS | {"endsInMs", "adopted", "processIds", "processIdsCut"}
+    assert set(shown) == KEYS | {"endsInMs", "adopted", "processIds", "processIdsCut", "running", "runningCut"}
     assert shown["id"] == mine["id"] and shown["processIds"] == ["busy"] and shown["adopted"] is False
     seen = text + ctl("show", c.session_id[:8]) + ctl("--json", "list") + ctl("--json", "show", c.session_id[:8])
     assert c.session_id not in seen and c.session_id[9:] not in seen, "an id that could be resumed is shown"
@@ -146,6 +149,199 @@ def test_more_sessions_than_are_told_at_once(spawn, user):
     s = spawn()
     all = [s.ready() for _ in range(70)]
     assert {x["id"] for x in Ctl(s, user).sessions()} == {c.session_id[:8] for c in all}
+
+
+# --- show, with what runs ----------------------------------------------------
+
+
+def test_what_runs_is_shown(spawn, user, directory):
+    """Also without an audit log, and by a broker that did not start it; escaped, and without secrets."""
+    s = spawn()
+    c, ctl = s.ready(), Ctl(s, user)
+    c.start("\x1b[2Jred", ["/bin/sh", "-c", "echo up; read x; echo \x1b[31m", "--token=hunter2hunter2"], pipeStdin=True)
+    c.wait_output("\x1b[2Jred", "up")
+    for adopted in (False, True):
+        (one,) = ctl.json("show", c.session_id[:8])["running"]
+        assert set(one) == {"process", "pid", "ageMs", "command", "commandCut"} and one["process"] == "\x1b[2Jred"
+        assert "echo up; read x" in one["command"] and "hunter2" not in one["command"] and one["commandCut"] is False
+        text = ctl("show", c.session_id[:8])
+        assert re.search(r"^ +\d+ .*\\x1b\[2Jred +/bin/sh -c 'echo up; read x; echo \\x1b\[31m'", text, re.M), text
+        assert "\x1b" not in text
+        if not adopted:
+            kill(s.broker)
+            c.wait_closed()
+            s.wait_log("adopted, of")
+            assert len(ctl.sessions()) == 1
+    assert ctl.json("show", c.session_id[:8])["adopted"] is True
+
+
+def test_what_runs_is_cut(spawn, user):
+    s = spawn()
+    c, ctl = s.ready(), Ctl(s, user)
+    for i in range(33):
+        c.start(f"p{i}", ["/bin/sh", "-c", "sleep 1000", "x" * (600 if i == 0 else 1)])
+    shown = ctl.json("show", c.session_id[:8])
+    assert [r["process"] for r in shown["running"]] == [f"p{i}" for i in range(32)] and shown["runningCut"] is True
+    assert [r["commandCut"] for r in shown["running"]] == [True] + [False] * 31
+
+
+def test_a_runner_that_does_not_say_what_runs(spawn, user):
+    """The rest is shown all the same, and the next question is answered."""
+    s = spawn()
+    c, ctl = s.ready(), Ctl(s, user)
+    runner = s.runner(c)
+    with stopped(runner):
+        for _ in range(2):
+            assert ctl.json("show", c.session_id[:8])["running"] is None
+    poll(lambda: ctl.json("show", c.session_id[:8])["running"] == [], what="its answer")
+    c.run("x", ["/bin/true"])
+
+
+# --- top ---------------------------------------------------------------------
+
+
+def test_who_uses_most_is_first(spawn, user):
+    s = spawn()
+    ctl = Ctl(s, user)
+    idle, busy = s.ready(), s.ready()
+    busy.sh("busy", "echo up; while :; do :; done")
+    busy.wait_output("busy", "up")
+    if ctl.sessions()[0]["cpuMs"] is None:
+        pytest.skip("WHO USES MOST IS NOT TESTED: no control group counts processor time here")
+    poll(lambda: max(x["cpuMs"] for x in ctl.sessions()) > 500, what="its use")
+    lines = ctl("top").splitlines()
+    assert lines[0].split()[:2] == ["ID", "NUMBER"] and [line.split()[0] for line in lines[1:]] == [
+        busy.session_id[:8], idle.session_id[:8]]
+    assert {x["id"] for x in ctl.json("top")["sessions"]} == {busy.session_id[:8], idle.session_id[:8]}
+
+
+def in_terminal(argv, until, keys):
+    """What it writes to a terminal, whose settings come back; `until` says when to type."""
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    p = subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs)
+    got = b""
+    while not until(got):
+        got += os.read(ours, 65536)
+    os.write(ours, keys)
+    code = p.wait(30)
+    assert termios.tcgetattr(theirs) == before
+    os.close(theirs)
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65536):
+            got += piece
+    os.close(ours)
+    return code, got
+
+
+def test_top_in_a_terminal(audited):
+    """Again and again, which is one record; q ends."""
+    s, ctl, log = audited()
+    c = s.connect(token="tok-a").ready()
+    code, got = in_terminal(ctl.argv("top"), lambda got: got.count(b"q ends") == 2, b"q")
+    assert code == 0 and got.count(c.session_id[:8].encode()) == 2
+    assert [e["command"] for e in commands_of(log)] == ["top"]
+
+
+@pytest.mark.parametrize("command", ["list", "top", "show"])
+def test_another_execd_does_not_draw(command, directory, mode):
+    """Whoever answers at a socket says what he likes, and the terminal obeys none of it."""
+    evil = "a\x1b[2J\u009b31m\u202e"
+    session = {"id": evil, "number": 1, "identity": evil, "state": evil, "peer": evil, "token": evil, "commands": evil, "processes": evil,
+               "cpuMs": 1, "running": [{"process": evil, "pid": evil, "command": evil}]}
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{directory}/ctl")
+    os.chmod(f"{directory}/ctl", 0o666)
+    listening.listen()
+
+    def answer():
+        sock, _ = listening.accept()
+        sock.recv(4096)
+        result = session if command == "show" else {"sessions": [session]}
+        sock.sendall(json.dumps({"result": result}, ensure_ascii=False).encode() + b"\n")
+        sock.close()
+    thread = threading.Thread(target=answer)
+    thread.start()
+    r = subprocess.run([EXECD, "ctl", "--socket", f"{directory}/ctl", command, *(["0000"] if command == "show" else [])], capture_output=True,
+                       text=True, timeout=30)
+    thread.join()
+    assert r.returncode == 0 and "a\\x1b[2J" in r.stdout and not set(r.stdout) & set("\x1b\u009b\u202e"), r
+
+
+# --- usage -------------------------------------------------------------------
+
+
+def usage_of(identity, result):
+    return next(x for x in result["identities"] if x["identity"] == identity)
+
+
+def test_what_was_used(audited, user):
+    s, ctl, log = audited()
+    c = s.connect(token="tok-a").ready()
+    c.run_sh("a", "ulimit -t 1; while :; do :; done")
+    c.run("b", ["/bin/true"])
+    with pytest.raises(Closed, match="401"):
+        s.connect(token="wrong")
+    r = ctl.json("usage")
+    mine = usage_of("a", r)
+    assert (mine["sessions"], mine["commands"], mine["refused"], mine["denied"]) == (1, 2, 0, 0), r
+    assert mine["cpuMs"] >= 500 and mine["memoryBytes"] > 100_000 and (r["files"], r["lost"], r["unreadable"]) == (1, 0, 0)
+    assert usage_of(None, r)["refused"] == 1
+    assert re.search(r"^a +1 +2 +[\d.]+s +[\d.]+M +0 +0$", ctl("usage", "--since", "1h"), re.M), ctl("usage")
+    assert ctl.json("usage", "--since", "2999-01-01T00:00:00Z")["identities"] == []
+
+
+def record(time, event, identity="a", **more):
+    return json.dumps({"time": time, "event": event, "identity": identity, **more}).replace('": ', '":') + "\n"
+
+
+def usage(path, *args, code=0):
+    r = subprocess.run([EXECD, "ctl", "--json", "usage", "--file", path, *args], capture_output=True, text=True, timeout=30)
+    assert r.returncode == code, r
+    return json.loads(r.stdout)["result"] if r.stdout else None, r.stderr
+
+
+def test_rotated_files_are_read(directory, mode):
+    """Plain and packed ones, by number and by date; what is older than asked, what is torn, and what was lost."""
+    log = directory / "audit.jsonl"
+    log.write_text(record("2026-11-21T12:00:00.000Z", "process-exited", userMs=1, systemMs=2, maxRssBytes=7, sandboxDenied=True) +
+                   record("2026-11-21T12:00:00.000Z", "network-denied") + record("2026-11-21T12:00:00.000Z", "records-lost", lost=4) +
+                   '{"time":"2026-11-21T12:00:00.000Z","ev\n' + "x" * 200_000 + "\n" + record("2026-11-21T12:00:00.000Z", "session-refused"))
+    (directory / "audit.jsonl.1").write_text(record("2026-11-20T12:00:00.000Z", "session-opened") * 3)
+    for name in ("audit.jsonl.2.gz", "audit.jsonl-20261119.gz"):
+        (directory / name).write_bytes(gzip.compress(b"".join(record(f"2026-11-1{d}T12:00:00.000Z", "process-started").encode()
+                                                             for d in (8, 9))))
+    (directory / "audit.jsonlx").write_text("no file of this log\n")
+    all, _ = usage(log, "--since", "2000-01-01T00:00:00Z")
+    assert all == {"since": "2000-01-01T00:00:00Z", "files": 4, "unreadable": 2, "lost": 4, "identities": [
+        {"identity": "a", "sessions": 3, "commands": 4, "cpuMs": 3, "memoryBytes": 7, "refused": 1, "denied": 2}]}
+    later, _ = usage(log, "--since", "2026-11-19T12:00:00Z")
+    assert (usage_of("a", later)["commands"], usage_of("a", later)["sessions"]) == (2, 3)
+    os.utime(directory / "audit.jsonl.1", (0, 0))
+    assert usage_of("a", usage(log, "--since", "2026-11-19T12:00:00Z")[0])["sessions"] == 0
+
+
+def test_more_identities_than_are_told(directory, mode):
+    log = directory / "audit.jsonl"
+    log.write_text("".join(record("2026-11-21T12:00:00.000Z", "session-opened", f"i{i}") for i in range(5000)))
+    r, _ = usage(log, "--since", "2026-01-01T00:00:00Z")
+    assert len(r["identities"]) == 4096 and usage_of("(others)", r)["sessions"] == 905
+
+
+def test_what_usage_cannot_read(directory, mode):
+    log = directory / "audit.jsonl"
+    assert "No such file" in usage(log, code=1)[1]
+    log.write_text("")
+    (directory / "audit.jsonl.2.gz").write_bytes(b"no gzip")
+    (directory / "audit.jsonl.3.zst").write_bytes(b"")
+    (directory / "audit.jsonl.4").symlink_to("/etc/passwd")
+    _, said = usage(log, code=1)
+    assert ".2.gz: gzip(1) does not unpack it" in said and ".3.zst: neither a plain file" in said and ".4: Too many levels" in said
+    assert "--since 3x: neither a time" in usage(log, "--since", "3x", code=2)[1]
+
+
+def test_usage_of_an_execd_without_a_file(spawn, user):
+    assert "keeps no audit log in a file" in Ctl(spawn(), user)("usage", code=1)
 
 
 # --- kill ------------------------------------------------------------------
@@ -306,7 +502,7 @@ def test_status(audited):
     s.connect(token="tok-a").ready()
     r = ctl.json("status")
     assert set(r) == {"state", "drainedBy", "noticeMs", "health", "version", "configuration", "programs", "sessions", "listeners",
-                      "controllers", "locked", "auditFailing"}
+                      "controllers", "locked", "auditFailing", "auditFile"}
     assert (r["state"], r["health"], r["listeners"], r["auditFailing"]) == ("serving", "ok", [s.url], False)
     assert r["programs"] == {"execd": s.pid, "execd-broker": s.broker, "execd-frontend": s.frontend(), "execd-keys": []}
     assert r["sessions"] == {"attached": 1, "detached": 0, "ending": 0, "max": 10000,

@@ -58,14 +58,17 @@ def test_a_session_goes_on_when_its_token_is_revoked(made):
     s, ctl, _, _ = made
     token = new(ctl, "laptop")
     c = s.connect(token=token).ready()
-    assert "a token of this name: File exists" in ctl("token", "new", "laptop", "--identity", "a", code=1)
+    assert ctl("token", "new", "laptop", "--identity", "a", code=1) == "execd ctl: there is a token laptop already\n"
     c.drop()
     ctl("token", "revoke", "laptop")
-    # The new broker asks the runners what they have.
-    poll(lambda: c.session_id[:8] in [x["id"] for x in ctl.sessions()], what="the session")
+    # The new broker asks the runners what they have, and the list waits for that.
+    assert [x["id"] for x in ctl.sessions()] == [c.session_id[:8]]
     with pytest.raises(Closed, match="401"):
         s.connect(token=token)
-    assert "a token of this name: No such file" in ctl("token", "revoke", "laptop", "--end", code=1)
+    assert "there is no token laptop; `execd ctl kill --token` ends" in ctl("token", "revoke", "laptop", "--end", code=1)
+    # Its sessions have the name still.
+    assert ctl("kill", "--token", "laptop", "--reason", "gone").endswith(": ending\n")
+    poll(lambda: ctl.sessions() == [], what="its end")
 
 
 def test_a_revoked_token_counts_no_more_though_the_reload_is_refused(made):

@@ -94,6 +94,8 @@ static const struct {
 	{ RUNNER_COMMAND_LIST, sizeof(struct control_list) },
 	{ RUNNER_COMMAND_TOKEN, sizeof(struct control_token) },
 	{ RUNNER_EVENT_TOKEN, sizeof(struct control_token) },
+	{ RUNNER_COMMAND_COMMANDS, 0 },
+	{ RUNNER_EVENT_COMMANDS, sizeof(struct control_commands) },
 };
 
 static void
@@ -262,7 +264,7 @@ static void
 test_a_changed_message_is_another_version(void **state)
 {
 	static const uint32_t of_version[] = { 0, 0xd85357b2u, 0x9208df18u,
-		0x1c8e5554u, 0x82f8f73fu, 0x53624101u };
+		0x1c8e5554u, 0x82f8f73fu, 0x4630af8au };
 	const struct control_layouts *runner = &control_layouts_runner;
 	uint32_t hash = 2166136261u;
 

@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -183,6 +185,44 @@ test_one_that_is_ending_is_not_asked(void **state)
 	assert_false(begins());
 }
 
+/* What a runner says of its commands, unless nobody asked. */
+static int
+tell(const struct control_commands *c)
+{
+	static union runner_report r;
+
+	r.commands = *c;
+	return session_commands_report(&session, &r);
+}
+
+static void
+test_what_runs(void **state)
+{
+	static struct control_commands c = { .count = 1,
+		.commands = { { .process = "p", .command = "c" } } };
+
+	assert_int_equal(tell(&c), -EBADMSG);
+	assert_true(session_ask_commands(&session));
+	assert_true(was_sent(runner, RUNNER_COMMAND_COMMANDS, NULL));
+	assert_true(session_ask_commands(&session));
+	assert_false(was_sent(runner, RUNNER_COMMAND_COMMANDS, NULL));
+	c.count = CONTROL_SHOWN_MAX + 1;
+	assert_int_equal(tell(&c), -EBADMSG);
+	c.count = 1;
+	memset(c.commands[0].command, 'c', sizeof(c.commands[0].command));
+	assert_int_equal(tell(&c), -EBADMSG);
+	c.commands[0].command[1] = '\0';
+	assert_int_equal(tell(&c), 0);
+	assert_string_equal(session.commands.shown->commands[0].command, "c");
+	assert_int_equal(tell(&c), -EBADMSG);
+	/* The broker before may have asked. */
+	session.runner.adopted = true;
+	assert_int_equal(tell(&c), 0);
+	session.runner.version = RUNNER_LIMITS - 1;
+	assert_false(session_ask_commands(&session));
+	free(session.commands.shown);
+}
+
 int
 main(void)
 {
@@ -193,6 +233,7 @@ main(void)
 		TEST(test_a_runner_of_the_release_before),
 		TEST(test_nobody_answers),
 		TEST(test_one_that_is_ending_is_not_asked),
+		TEST(test_what_runs),
 	};
 
 	watch_init(true);

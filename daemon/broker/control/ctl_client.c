@@ -29,6 +29,9 @@ static const char usage_text[] =
     "  status                    whether execd works\n"
     "  reload                    read the configuration again, and print what\n"
     "                            changed, or what is wrong with it\n"
+    "  top                       the sessions that use most, again and again\n"
+    "  usage [--since 24h] [--file PATH]\n"
+    "                            what each identity has used, by the audit log\n"
     "  explain                   the last refusals: who, when and why\n"
     "  token new NAME --identity ID [--expires 90d]\n"
     "                            make a token, and print it once\n"
@@ -38,6 +41,8 @@ static const char usage_text[] =
     "  lock IDENTITY [--end]     nobody comes in as it any more; with --end its\n"
     "                            sessions are ended\n"
     "  unlock IDENTITY           lets it in again\n"
+    "  ca init | server NAME... | client NAME [--dir DIR] [--days N]\n"
+    "                            a small certificate authority, and what it signs\n"
     "ID of a session is at least four characters of a session's id, or session-NUMBER.\n";
 
 int
@@ -57,6 +62,10 @@ static const struct option long_options[] = {
 	{ "expires", required_argument, NULL, 'x' },
 	{ "end", no_argument, NULL, 'e' },
 	{ "wait", no_argument, NULL, 'w' },
+	{ "since", required_argument, NULL, 'S' },
+	{ "file", required_argument, NULL, 'f' },
+	{ "dir", required_argument, NULL, 'd' },
+	{ "days", required_argument, NULL, 'D' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -68,8 +77,9 @@ take_option(struct ctl_options *o, int opt)
 		int opt;
 		const char **text;
 	} texts[] = { { 's', &o->socket }, { 'r', &o->reason },
-		{ 'i', &o->identity }, { 't', &o->token },
-		{ 'x', &o->expires } };
+		{ 'i', &o->identity }, { 't', &o->token }, { 'x', &o->expires },
+		{ 'S', &o->since }, { 'f', &o->file }, { 'd', &o->dir },
+		{ 'D', &o->days } };
 
 	o->json |= opt == 'j';
 	o->end |= opt == 'e';
@@ -82,7 +92,7 @@ take_option(struct ctl_options *o, int opt)
 static int
 parse(struct ctl_options *o, int argc, char **argv)
 {
-	size_t n = 0;
+	size_t n = 0, most;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
@@ -97,12 +107,13 @@ parse(struct ctl_options *o, int argc, char **argv)
 	if (optind == argc)
 		return ctl_usage_error("a command is missing", "");
 	o->command = argv[optind++];
-	while (optind < argc && n < nitems(o->words))
+	most = strcmp(o->command, "token") == 0 ? 2
+	       : strcmp(o->command, "ca") == 0	? CTL_WORDS_MAX - 1
+						: 1;
+	while (optind < argc && n < most)
 		o->words[n++] = argv[optind++];
-	if (optind == argc && (n < 2 || strcmp(o->command, "token") == 0))
-		return -1;
-	return ctl_usage_error(
-	    "unexpected ", optind < argc ? argv[optind] : o->words[1]);
+	return optind == argc ? -1
+			      : ctl_usage_error("unexpected ", argv[optind]);
 }
 
 /* --- the socket ----------------------------------------------------------- */
@@ -317,9 +328,8 @@ tell_no_answer(int err)
 
 /* --- output for people ---------------------------------------------------- */
 
-/* Text of a client or of a file is escaped before it reaches the terminal. */
-static void
-print_text(FILE *to, struct slice text)
+void
+ctl_print_text(FILE *to, struct slice text)
 {
 	struct buf b;
 
@@ -329,8 +339,8 @@ print_text(FILE *to, struct slice text)
 	buf_clear(&b);
 }
 
-static struct slice
-text_of(const struct json_value *object, const char *key)
+struct slice
+ctl_text_of(const struct json_value *object, const char *key)
 {
 	const struct json_value *v = json_get(object, key);
 
@@ -339,8 +349,8 @@ text_of(const struct json_value *object, const char *key)
 		   : SLICE("-");
 }
 
-static uint64_t
-number_of(const struct json_value *object, const char *key, bool *known)
+uint64_t
+ctl_number_of(const struct json_value *object, const char *key, bool *known)
 {
 	const struct json_value *v = json_get(object, key);
 	uint64_t n = 0;
@@ -349,11 +359,11 @@ number_of(const struct json_value *object, const char *key, bool *known)
 	return n;
 }
 
-static void
-print_age(const struct json_value *s, const char *key)
+void
+ctl_print_age(const struct json_value *s, const char *key)
 {
 	bool known;
-	uint64_t seconds = number_of(s, key, &known) / 1000;
+	uint64_t seconds = ctl_number_of(s, key, &known) / 1000;
 	char text[32] = "-";
 
 	if (known && seconds < 60)
@@ -373,17 +383,17 @@ print_time(const struct json_value *o, const char *key, const char *none)
 {
 	char text[CONF_TIME_CHARS];
 	bool known;
-	int64_t at = (int64_t)(number_of(o, key, &known) / 1000);
+	int64_t at = (int64_t)(ctl_number_of(o, key, &known) / 1000);
 
 	ctl_show_time(text, known ? at : 0, none);
 	printf("%-20s ", text);
 }
 
-static void
-print_cpu(const struct json_value *s)
+void
+ctl_print_cpu(const struct json_value *s)
 {
 	bool known;
-	uint64_t ms = number_of(s, "cpuMs", &known);
+	uint64_t ms = ctl_number_of(s, "cpuMs", &known);
 
 	if (known)
 		printf(" %8.2fs", (double)ms / 1000);
@@ -391,11 +401,11 @@ print_cpu(const struct json_value *s)
 		printf(" %9s", "-");
 }
 
-static void
-print_memory(const struct json_value *s)
+void
+ctl_print_memory(const struct json_value *s)
 {
 	bool known;
-	uint64_t bytes = number_of(s, "memoryBytes", &known);
+	uint64_t bytes = ctl_number_of(s, "memoryBytes", &known);
 
 	if (known)
 		printf(" %7.1fM", (double)bytes / (1 << 20));
@@ -403,16 +413,30 @@ print_memory(const struct json_value *s)
 		printf(" %8s", "-");
 }
 
-/* Prints a column. A longer text moves the rest of the line. */
-static void
-print_column(const struct json_value *s, const char *key, int width)
+void
+ctl_print_column(struct slice text, size_t width)
 {
-	struct slice text = text_of(s, key);
-
-	print_text(stdout, text);
-	for (size_t n = text.len; n < (size_t)width; n++)
+	if (text.len == 0)
+		text = SLICE("-");
+	ctl_print_text(stdout, text);
+	for (size_t n = text.len; n < width; n++)
 		putchar(' ');
 	putchar(' ');
+}
+
+void
+ctl_print_right(struct slice text, size_t width)
+{
+	putchar(' ');
+	for (size_t n = text.len; n < width; n++)
+		putchar(' ');
+	ctl_print_text(stdout, text);
+}
+
+static void
+print_column(const struct json_value *s, const char *key, size_t width)
+{
+	ctl_print_column(ctl_text_of(s, key), width);
 }
 
 static void
@@ -425,7 +449,6 @@ print_list(const struct json_value *result)
 	    "CPU", "MEMORY", "PEER");
 	for (const struct json_value *s = sessions ? sessions->first : NULL;
 	     s != NULL; s = s->next) {
-		struct slice commands = text_of(s, "commands");
 		const struct json_value *answers = json_get(s, "answers");
 
 		print_column(s, "id", 8);
@@ -433,13 +456,13 @@ print_list(const struct json_value *result)
 		print_column(s, "identity", 12);
 		print_column(s, "token", 8);
 		print_column(s, "state", 8);
-		print_age(s, "ageMs");
-		print_age(s, "keepMs");
-		printf(" %4.*s", (int)commands.len, commands.ptr);
-		print_cpu(s);
-		print_memory(s);
+		ctl_print_age(s, "ageMs");
+		ctl_print_age(s, "keepMs");
+		ctl_print_right(ctl_text_of(s, "commands"), 4);
+		ctl_print_cpu(s);
+		ctl_print_memory(s);
 		fputs("  ", stdout);
-		print_text(stdout, text_of(s, "peer"));
+		ctl_print_text(stdout, ctl_text_of(s, "peer"));
 		if (answers != NULL && !answers->boolean)
 			fputs("  its runner does not answer", stdout);
 		putchar('\n');
@@ -479,7 +502,7 @@ print_refusals(const struct json_value *result)
 		print_column(r, "identity", 12);
 		print_column(r, "token", 12);
 		print_column(r, "peer", 30);
-		print_text(stdout, text_of(r, "reason"));
+		ctl_print_text(stdout, ctl_text_of(r, "reason"));
 		putchar('\n');
 	}
 }
@@ -497,7 +520,7 @@ print_value(const struct json_value *v)
 		for (const struct json_value *i = v->first; i != NULL;
 		     i = i->next) {
 			fputs(between, stdout);
-			print_text(stdout, i->key);
+			ctl_print_text(stdout, i->key);
 			if (v->type == JSON_OBJECT)
 				putchar(' ');
 			print_value(i);
@@ -511,7 +534,7 @@ print_value(const struct json_value *v)
 		putchar('-');
 		return;
 	default:
-		print_text(stdout, v->text);
+		ctl_print_text(stdout, v->text);
 	}
 }
 
@@ -523,10 +546,27 @@ print_lines(FILE *to, struct slice text)
 		const char *end = memchr(text.ptr, '\n', text.len);
 		size_t n = end ? (size_t)(end - text.ptr) : text.len;
 
-		print_text(to, (struct slice){ text.ptr, n });
+		ctl_print_text(to, (struct slice){ text.ptr, n });
 		putc('\n', to);
 		n += end != NULL;
 		text = (struct slice){ text.ptr + n, text.len - n };
+	}
+}
+
+static void
+print_running(const struct json_value *all)
+{
+	printf("running:\n%8s %9s  %-20s %s\n", "PID", "AGE", "PROCESS",
+	    "COMMAND");
+	for (const struct json_value *c = all->first; c != NULL; c = c->next) {
+		const struct json_value *cut = json_get(c, "commandCut");
+
+		ctl_print_right(ctl_text_of(c, "pid"), 7);
+		ctl_print_age(c, "ageMs");
+		fputs("  ", stdout);
+		print_column(c, "process", 20);
+		ctl_print_text(stdout, ctl_text_of(c, "command"));
+		puts(cut != NULL && cut->boolean ? " [...]" : "");
 	}
 }
 
@@ -540,11 +580,16 @@ print_result(const struct ctl_options *o, const struct json_value *result)
 	else if (strcmp(o->command, "explain") == 0)
 		print_refusals(result);
 	else if (strcmp(o->command, "reload") == 0)
-		print_lines(stdout, text_of(result, "log"));
+		print_lines(stdout, ctl_text_of(result, "log"));
 	else
 		for (const struct json_value *v = result->first; v != NULL;
 		     v = v->next) {
-			print_text(stdout, v->key);
+			if (slice_equal(v->key, SLICE("running")) &&
+			    v->type == JSON_ARRAY) {
+				print_running(v);
+				continue;
+			}
+			ctl_print_text(stdout, v->key);
 			fputs(": ", stdout);
 			print_value(v);
 			putchar('\n');
@@ -568,7 +613,7 @@ code_of(const struct json_value *error)
 int
 ctl_print_error(const struct json_value *error)
 {
-	struct slice message = text_of(error, "message");
+	struct slice message = ctl_text_of(error, "message");
 
 	if (memchr(message.ptr, '\n', message.len) == NULL)
 		fputs("execd ctl: ", stderr);
@@ -579,7 +624,7 @@ ctl_print_error(const struct json_value *error)
 void
 ctl_print_log(const struct json_value *result)
 {
-	print_lines(stderr, text_of(result, "log"));
+	print_lines(stderr, ctl_text_of(result, "log"));
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -683,7 +728,7 @@ kill_each(const struct ctl_options *o)
 	all = a.result != NULL ? json_get(a.result, "sessions") : NULL;
 	for (s = all ? all->first : NULL; s != NULL; s = s->next)
 		if (json_is(json_get(s, key), whose)) {
-			int failed = kill_one(o, text_of(s, "number"));
+			int failed = kill_one(o, ctl_text_of(s, "number"));
 
 			code = failed != EXIT_STOPPED ? failed : code;
 			n++;
@@ -708,7 +753,7 @@ count_drained(const struct json_value *status)
 	if (json_is(json_get(status, "state"), "serving"))
 		return -1;
 	for (size_t i = 0; s != NULL && i < nitems(keys); i++)
-		n += number_of(s, keys[i], &known);
+		n += ctl_number_of(s, keys[i], &known);
 	return (int64_t)n;
 }
 
@@ -761,6 +806,17 @@ ctl_main(int argc, char **argv)
 		return code;
 	if (strcmp(o.command, "token") == 0)
 		return ctl_token(&o);
+	if ((o.since != NULL || o.file != NULL) &&
+	    strcmp(o.command, "usage") != 0)
+		return ctl_usage_error("--since and --file are for usage", "");
+	if ((o.dir != NULL || o.days != NULL) && strcmp(o.command, "ca") != 0)
+		return ctl_usage_error("--dir and --days are for ca", "");
+	if (strcmp(o.command, "ca") == 0)
+		return ctl_ca(&o);
+	if (strcmp(o.command, "usage") == 0)
+		return ctl_usage(&o);
+	if (strcmp(o.command, "top") == 0)
+		return ctl_top(&o);
 	if (strcmp(o.command, "lock") == 0 || strcmp(o.command, "unlock") == 0)
 		return ctl_lock(&o);
 	if (strcmp(o.command, "kill") == 0 &&

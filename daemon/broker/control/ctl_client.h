@@ -10,7 +10,7 @@
 
 #include "ctl_socket.h"
 
-#define CTL_WORDS_MAX 2 /* behind the command */
+#define CTL_WORDS_MAX 32 /* behind the command */
 
 struct ctl_options {
 	bool json;
@@ -18,6 +18,8 @@ struct ctl_options {
 	bool end;  /* `token revoke' ends the sessions of the token, too */
 	const char *socket, *reason;
 	const char *identity, *token, *expires;
+	const char *since, *file; /* of `usage' */
+	const char *dir, *days;	  /* of `ca' */
 	const char *command, *session;
 	const char *words[CTL_WORDS_MAX];
 };
@@ -44,10 +46,41 @@ int ctl_print_error(const struct json_value *error);
 /* Prints what the log said of a reload, as an error. */
 void ctl_print_log(const struct json_value *result);
 
+/* Print text of a client or of a file: it is escaped for a terminal. A column
+ * is filled with spaces, and one more; a longer text moves the rest of the
+ * line. Nothing is printed as a hyphen. */
+void ctl_print_text(FILE *to, struct slice text);
+void ctl_print_column(struct slice text, size_t width);
+/* Likewise, with the spaces before it. */
+void ctl_print_right(struct slice text, size_t width);
+/* The text of a member, or a hyphen; and its number, or that it is unknown. */
+struct slice ctl_text_of(const struct json_value *object, const char *key);
+uint64_t ctl_number_of(
+    const struct json_value *object, const char *key, bool *known);
+/* Print such a column of a session: a time, processor time, memory. */
+void ctl_print_age(const struct json_value *s, const char *key);
+void ctl_print_cpu(const struct json_value *s);
+void ctl_print_memory(const struct json_value *s);
+
+/* ctl_ca.c: `ca'. Likewise ctl_top.c and ctl_usage.c. */
+int ctl_ca(const struct ctl_options *o);
+int ctl_top(const struct ctl_options *o);
+int ctl_usage(const struct ctl_options *o);
+
 /* ctl_token.c: `token new', `token list' and `token revoke'. */
 int ctl_token(const struct ctl_options *o);
 /* Likewise: `lock' and `unlock'. */
 int ctl_lock(const struct ctl_options *o);
+/* Says why a system call failed. Returns an exit code. */
+int ctl_tell(const char *what, int err);
+/* Writes a file, and makes its directory. It appears whole, and in nobody's
+ * place: of two who make the same name at the same moment, one is told that it
+ * exists. Readers pass over the name that it has before. Returns 0 or -errno.
+ */
+int ctl_write_file(
+    const char *directory, const char *path, const char *text, mode_t mode);
+/* Reads a number with m, h, d or w. */
+bool ctl_read_span(const char *text, int64_t *seconds);
 /* Writes a time as the configuration does, or the word for 0. */
 void ctl_show_time(char text[CONF_TIME_CHARS], int64_t at, const char *none);
 

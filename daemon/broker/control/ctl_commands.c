@@ -151,8 +151,8 @@ take_request(struct ctl_request *r, const struct json_value *root)
 	if (c == NULL)
 		ctl_refuse(r, "badRequest",
 		    "command: `%s` is none of list, show, "
-		    "kill, drain, undrain, status, reload, explain, tokens, "
-		    "token-new, token-revoke, lock, unlock",
+		    "top, kill, drain, undrain, status, reload, explain, "
+		    "tokens, token-new, token-revoke, lock, unlock",
 		    command);
 	return c != NULL && fits(r, "session", c->session, r->session) &&
 		       fits(r, "reason", c->reason, r->reason) &&
@@ -163,12 +163,27 @@ take_request(struct ctl_request *r, const struct json_value *root)
 		   : NULL;
 }
 
+/* `top' asks again and again. It is recorded once. */
+static bool
+is_refresh(const struct ctl_request *r)
+{
+	static pid_t shown;
+	bool top = r->command != NULL && strcmp(r->command, "top") == 0;
+	bool again = top && r->client->who.pid == shown;
+
+	if (top)
+		shown = r->client->who.pid;
+	return again;
+}
+
 static void
 record(const struct ctl_request *r)
 {
 	const struct ucred *who = &r->client->who;
 	struct audit_event e;
 
+	if (is_refresh(r))
+		return;
 	audit_begin(&e, "ctl-command");
 	audit_string(&e, "command", r->command ? r->command : "");
 	audit_number(&e, "uid", who->uid);
@@ -371,23 +386,28 @@ find_session(struct ctl_request *r)
  * coarse. */
 #define CLOCK_MS 50
 
-/* The sessions that exist now. They are written some at a time, while others
+/* The sessions that exist when their runners have answered: after a reload the
+ * broker knows some only then. They are written some at a time, while others
  * come and go. */
 static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {
-	struct ctl_client *c = r->client;
-	const struct registry *sessions = r->broker->sessions;
+	session_ask_all(r->broker->sessions);
+	r->client->state = CTL_ASKING;
+	ctl_step(r->client, SESSION_ANSWER_MS + CLOCK_MS);
+	json_key_begin(w, "sessions", '[');
+	return 0;
+}
+
+void
+ctl_list_begin(const struct broker *m, struct ctl_client *c)
+{
+	const struct registry *sessions = m->sessions;
 	const struct session *s;
 
 	c->ids = xcalloc(sessions->by_id.count + 1, sizeof(*c->ids));
 	TABLE_FOREACH (s, &sessions->by_id, by_id)
 		memcpy(c->ids[c->nids++], s->id, CONTROL_SESSION_ID_MAX);
-	session_ask_all(r->broker->sessions);
-	c->state = CTL_ASKING;
-	ctl_step(c, SESSION_ANSWER_MS + CLOCK_MS);
-	json_key_begin(w, "sessions", '[');
-	return 0;
 }
 
 bool
@@ -430,19 +450,82 @@ put_processes(struct json_writer *w, const struct session *s)
 	json_key_bool(w, "processIdsCut", told > PROCESSES_TOLD_MAX);
 }
 
-static int
-answer_show(struct ctl_request *r, struct json_writer *w)
+static void
+put_shown(struct json_writer *w, const struct control_commands *all)
 {
-	const struct session *s = find_session(r);
+	if (all == NULL) {
+		json_key_optional(w, "running", NULL);
+		return;
+	}
+	json_key_begin(w, "running", '[');
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct control_shown *c = &all->commands[i];
 
-	if (s == NULL)
-		return -EINVAL;
+		json_begin(w, '{');
+		json_key_cstring(w, "process", c->process);
+		json_key_u64(w, "pid", c->pid);
+		json_key_u64(w, "ageMs", c->age_ms);
+		json_key_cstring(w, "command", c->command);
+		json_key_bool(w, "commandCut", c->cut > 0);
+		json_end(w, '}');
+	}
+	json_end(w, ']');
+	json_key_bool(w, "runningCut", all->more);
+}
+
+static void
+put_details(struct json_writer *w, const struct session *s)
+{
 	put_session(w, s);
 	put_known(w, "endsInMs", s->ends_ms > 0,
 	    s->ends_ms > now_ms() ? (uint64_t)(s->ends_ms - now_ms()) : 0);
 	json_key_bool(w, "adopted", s->runner.adopted);
 	put_processes(w, s);
+	put_shown(w, s->commands.shown);
+}
+
+/* Its runner says what runs, if it answers. */
+static int
+answer_show(struct ctl_request *r, struct json_writer *w)
+{
+	struct ctl_client *c = r->client;
+	struct session *s = find_session(r);
+
+	if (s == NULL)
+		return -EINVAL;
+	if (!session_ask_commands(s)) {
+		put_details(w, s);
+		return 0;
+	}
+	memcpy(c->shown, s->id, sizeof(c->shown));
+	c->state = CTL_ASKING;
+	ctl_step(c, SESSION_ANSWER_MS + CLOCK_MS);
 	return 0;
+}
+
+void
+ctl_show_end(const struct broker *m, struct ctl_client *c)
+{
+	const struct session *s = session_of_id(m->sessions, c->shown);
+	struct json_writer w;
+
+	c->out.len = 0;
+	if (s == NULL) {
+		ctl_write_error(&c->out, "noSuchSession",
+		    "the session has ended meanwhile");
+		return;
+	}
+	answer_begin(&w, &c->out, "result");
+	put_details(&w, s);
+	answer_end(&w, &c->out);
+}
+
+bool
+ctl_show_waits(const struct broker *m, const struct ctl_client *c)
+{
+	const struct session *s = session_of_id(m->sessions, c->shown);
+
+	return s != NULL && s->commands.shown == NULL && !s->runner.hung_up;
 }
 
 /* --- kill ----------------------------------------------------------------- */
@@ -602,6 +685,7 @@ answer_status(struct ctl_request *r, struct json_writer *w)
 	json_end(w, ']');
 	put_locked(w, m->conf);
 	json_key_bool(w, "auditFailing", audit_is_failing(&m->conf->audit));
+	put_text(w, "auditFile", m->conf->audit.sinks[AUDIT_FILE].path);
 	return 0;
 }
 
@@ -779,6 +863,7 @@ ctl_write_reloaded(struct buf *b, int code, const char *told)
 
 const struct ctl_command ctl_commands[] = {
 	{ .name = "list", .answer = answer_list },
+	{ .name = "top", .answer = answer_list },
 	{ .name = "show", .session = true, .answer = answer_show },
 	{ .name = "kill",
 	    .session = true,

@@ -300,6 +300,7 @@ audit_refused(struct broker *m, const struct ucred *who)
 static void
 client_free(struct ctl_client *c)
 {
+	session_forget_commands(broker.sessions, c->shown);
 	TAILQ_REMOVE(&clients, c, link);
 	nclients--;
 	watch_close(&c->source);
@@ -404,9 +405,15 @@ client_ready(evutil_socket_t fd, short what, void *arg)
 
 /* Goes on without the runners that have not answered in time. */
 static void
-list(struct ctl_client *c)
+go_on(struct ctl_client *c)
 {
-	c->state = CTL_LISTING;
+	if (c->shown[0] != '\0') {
+		ctl_show_end(&broker, c);
+		c->state = CTL_ANSWERING;
+	} else {
+		ctl_list_begin(&broker, c);
+		c->state = CTL_LISTING;
+	}
 	ctl_step(c, CTL_ANSWER_MS);
 	watch_change(&c->source, EV_WRITE);
 }
@@ -417,7 +424,7 @@ step_over(evutil_socket_t fd, short what, void *arg)
 	struct ctl_client *c = arg;
 
 	if (c->state == CTL_ASKING)
-		list(c);
+		go_on(c);
 	else
 		client_free(c);
 }
@@ -434,15 +441,22 @@ client_over(evutil_socket_t fd, short what, void *arg)
 	client_free(arg);
 }
 
+static bool
+waits(const struct broker *m, const struct ctl_client *c)
+{
+	if (c->shown[0] != '\0')
+		return ctl_show_waits(m, c);
+	return m->sessions->owing > 0 || m->sessions->unknown > 0;
+}
+
 void
 ctl_go_on(const struct broker *m)
 {
 	struct ctl_client *c;
 
-	if (m->sessions->owing == 0)
-		TAILQ_FOREACH (c, &clients, link)
-			if (c->state == CTL_ASKING)
-				list(c);
+	TAILQ_FOREACH (c, &clients, link)
+		if (c->state == CTL_ASKING && !waits(m, c))
+			go_on(c);
 }
 
 /* Who asked for the reload under way may be gone; root tells of it all the

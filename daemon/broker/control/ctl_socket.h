@@ -44,9 +44,10 @@ struct ctl_client {
 	struct event client_timer; /* for everything */
 	struct buf in, out;
 	size_t sent; /* bytes of `out` */
-	/* From the state CTL_ASKING on: the ids of the sessions, owned. */
+	/* In the state CTL_LISTING: the ids of the sessions, owned. */
 	char (*ids)[CONTROL_SESSION_ID_MAX];
 	size_t nids, at;
+	char shown[CONTROL_SESSION_ID_MAX]; /* of `show'; "": it is a list */
 };
 
 /* Opens the socket of the configuration. A default that cannot be
@@ -147,6 +148,14 @@ struct ctl_command {
 
 /* In ctl_commands.c. Ends with a row without a name. */
 extern const struct ctl_command ctl_commands[];
+
+/* Notes the sessions that there are, for ctl_list_more(). */
+void ctl_list_begin(const struct broker *m, struct ctl_client *c);
+
+/* In the state CTL_ASKING, of `show': tells whether the runner has yet to
+ * answer; and writes the answer, with or without what it said. */
+bool ctl_show_waits(const struct broker *m, const struct ctl_client *c);
+void ctl_show_end(const struct broker *m, struct ctl_client *c);
 
 /* In the state CTL_LISTING: writes some more sessions. Returns false at the
  * end. */

@@ -16,11 +16,18 @@
 #define TOKEN_BYTES 32
 #define TEXT_MAX    64 /* of such a token in base64, or a digest in digits */
 
-static int
-tell(const char *what, int err)
+int
+ctl_tell(const char *what, int err)
 {
 	fprintf(stderr, "execd ctl: %s: %s\n", what, strerror(-err));
 	return err == -EACCES || err == -EPERM ? EXIT_PERMISSION : EXIT_FAILED;
+}
+
+static int
+tell_of_token(const char *is, const char *name, const char *more)
+{
+	fprintf(stderr, "execd ctl: there is %s token %s%s\n", is, name, more);
+	return EXIT_FAILED;
 }
 
 /* --- what execd says ------------------------------------------------------ */
@@ -93,28 +100,39 @@ read_anew(const struct ctl_options *o, const char *command,
 
 /* --- the file ------------------------------------------------------------- */
 
-/* 0: never. Returns false after printing the error. */
-static bool
-parse_expiry(const char *text, int64_t now, int64_t *at)
+bool
+ctl_read_span(const char *text, int64_t *seconds)
 {
 	static const struct {
 		char unit;
 		unsigned seconds;
 	} units[] = { { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 },
 		{ 'w', 7 * 86400 } };
-	unsigned long n;
 	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	for (size_t i = 0; i < nitems(units); i++)
+		if (text[0] >= '1' && text[0] <= '9' && n <= 100000 &&
+		    end[0] == units[i].unit && end[1] == '\0') {
+			*seconds = (int64_t)(n * units[i].seconds);
+			return true;
+		}
+	return false;
+}
+
+/* 0: never. Returns false after printing the error. */
+static bool
+parse_expiry(const char *text, int64_t now, int64_t *at)
+{
+	int64_t span;
 
 	*at = 0;
 	if (text == NULL || (conf_read_time(text, at) && *at > now))
 		return true;
-	n = strtoul(text, &end, 10);
-	for (size_t i = 0; i < nitems(units); i++)
-		if (text[0] >= '1' && text[0] <= '9' && n <= 100000 &&
-		    end[0] == units[i].unit && end[1] == '\0') {
-			*at = now + (int64_t)(n * units[i].seconds);
-			return true;
-		}
+	if (ctl_read_span(text, &span)) {
+		*at = now + span;
+		return true;
+	}
 	fprintf(stderr,
 	    "execd ctl: --expires %s: neither a time to come, as "
 	    "2027-01-31T12:00:00Z, nor a number with m, h, d or w, as 90d\n",
@@ -151,11 +169,9 @@ make_token(char token[TEXT_MAX], char digest[2 * 32 + 1])
 		snprintf(digest + 2 * i, 3, "%02x", sum[i]);
 }
 
-/* The file appears whole, and in nobody's place: of two who make the same name
- * at the same moment, one is told that it exists. Readers pass over the name
- * that it has before. Returns 0 or -errno. */
-static int
-write_file(const char *directory, const char *path, const char *text)
+int
+ctl_write_file(
+    const char *directory, const char *path, const char *text, mode_t mode)
 {
 	_cleanup_free_ char *before =
 	    xasprintf("%s/.new.%d", directory, (int)getpid());
@@ -168,7 +184,7 @@ write_file(const char *directory, const char *path, const char *text)
 	if (fd < 0)
 		return -errno;
 	err = write_whole(AT_FDCWD, before, text);
-	if (err == 0 && fsync(fd) < 0)
+	if (err == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
 		err = -errno;
 	if (err == 0 && link(before, path) < 0)
 		err = -errno;
@@ -226,10 +242,11 @@ make_one(const struct ctl_options *o, const char *directory, int64_t at)
 			 "created = %s\n%s%s%s",
 	    name, o->identity, digest, now, at ? "expires = " : "",
 	    at ? until : "", at ? "\n" : "");
-	err = write_file(directory, path, text);
+	err = ctl_write_file(directory, path, text, 0600);
+	if (err == -EEXIST)
+		return tell_of_token("a", name, " already");
 	if (err < 0)
-		return tell(
-		    err == -EEXIST ? "a token of this name" : path, err);
+		return ctl_tell(path, err);
 	code = read_anew(o, "token-new", o->identity, &a);
 	if (code < 0 && !is_in_force(o, name)) {
 		ctl_print_log(a.result);
@@ -270,8 +287,11 @@ token_revoke(const struct ctl_options *o)
 		return code;
 	path = xasprintf("%s/%s", directory, o->words[1]);
 	if (unlink(path) < 0)
-		return tell(
-		    errno == ENOENT ? "a token of this name" : path, -errno);
+		return errno == ENOENT
+			   ? tell_of_token("no", o->words[1],
+				 "; `execd ctl kill --token` ends the sessions "
+				 "of one that there was")
+			   : ctl_tell(path, -errno);
 	code = read_anew(o, "token-revoke", NULL, &a);
 	if (code >= 0)
 		return code;
@@ -314,7 +334,7 @@ static int
 change_lock(const struct ctl_options *o, const char *directory, bool lock)
 {
 	_cleanup_free_ char *path = xasprintf("%s/%s", directory, o->identity);
-	int err = lock ? write_file(directory, path, "") : 0;
+	int err = lock ? ctl_write_file(directory, path, "", 0600) : 0;
 	int code;
 
 	if (!lock && unlink(path) < 0)
@@ -325,7 +345,7 @@ change_lock(const struct ctl_options *o, const char *directory, bool lock)
 		return EXIT_FAILED;
 	}
 	if (err < 0)
-		return tell(path, err);
+		return ctl_tell(path, err);
 	code = ctl_ask_and_print(o);
 	/* A name that is none leaves no file. */
 	if (lock && code != EXIT_STOPPED)

@@ -156,6 +156,7 @@ static const struct report {
 	{ RUNNER_EVENT_KEEP, false, session_keep_report },
 	{ RUNNER_EVENT_LIST, false, session_list_report },
 	{ RUNNER_EVENT_KEPT, false, session_kept_report },
+	{ RUNNER_EVENT_COMMANDS, false, session_commands_report },
 	{ RUNNER_EVENT_RECORDING_FILE, false, take_recording },
 	{ RUNNER_EVENT_STARTED, true, session_audit_started },
 	{ RUNNER_EVENT_EXITED, true, session_audit_exited },

@@ -104,3 +104,56 @@ session_list_report(struct session *s, const union runner_report *r)
 	session_send_command(s, RUNNER_COMMAND_LIST, &answer, NULL, 0);
 	return 0;
 }
+
+/* --- what runs in a session ----------------------------------------------- */
+
+/* One question at a time, so that a runner that reads nothing is not flooded.
+ */
+bool
+session_ask_commands(struct session *s)
+{
+	if (s->runner.hung_up || s->runner.version < RUNNER_LIMITS)
+		return false;
+	free(steal_pointer(&s->commands.shown));
+	if (!s->commands.asked)
+		session_send_command(s, RUNNER_COMMAND_COMMANDS, NULL, NULL, 0);
+	s->commands.asked = true;
+	return true;
+}
+
+void
+session_forget_commands(struct registry *r, const char *id)
+{
+	struct session *s = id[0] != '\0' ? session_of_id(r, id) : NULL;
+
+	if (s != NULL)
+		free(steal_pointer(&s->commands.shown));
+}
+
+static bool
+is_text(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+/* The broker that asked may be gone. */
+int
+session_commands_report(struct session *s, const union runner_report *r)
+{
+	const struct control_commands *all = &r->commands;
+
+	if (!s->commands.asked)
+		return s->runner.adopted ? 0 : -EBADMSG;
+	if (all->count > CONTROL_SHOWN_MAX)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < all->count; i++)
+		if (!is_text(all->commands[i].process, CONTROL_PROCESS_MAX) ||
+		    !is_text(
+			all->commands[i].command, CONTROL_SHOWN_COMMAND_MAX))
+			return -EBADMSG;
+	s->commands.asked = false;
+	free(s->commands.shown);
+	s->commands.shown = xmalloc(sizeof(*all));
+	*s->commands.shown = *all;
+	return 0;
+}

@@ -125,6 +125,7 @@ destroy(struct registry *r, struct session *s)
 	session_forget_watchers(s);
 	identity_unref(s->identity);
 	free(s->bearer);
+	free(s->commands.shown);
 	free(s->end_reason);
 	free(s);
 }

@@ -87,6 +87,9 @@ TAILQ_HEAD(running_processes, running_process);
 struct commands {
 	uint32_t running;
 	struct running_processes processes; /* used by session_audit.c */
+	/* for an operator; session_list.c */
+	bool asked; /* the runner was, and has not answered yet */
+	struct control_commands *shown; /* its answer, owned, or NULL */
 };
 
 /* For how long the session is kept without a client; session_keep.c. */
@@ -269,6 +272,7 @@ union runner_report {
 	struct control_keep_wanted keep;
 	struct control_list_wanted list;
 	struct control_keep_state kept;
+	struct control_commands commands;
 };
 
 /* In session_adopt.c. session_adopt_all() takes over the runners of the
@@ -311,6 +315,13 @@ bool session_token_is_named(const struct control_token *t);
 const char *session_token_name(const struct session *s);
 struct control_token *session_token_copy(const struct control_token *t);
 bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
+
+/* In session_list.c: asks the runner what runs in the session, for an operator.
+ * Its answer is commands.shown, until it is forgotten. Returns false if this
+ * runner is not asked: of an older version, or at its end. */
+bool session_ask_commands(struct session *s);
+void session_forget_commands(struct registry *r, const char *id);
+int session_commands_report(struct session *s, const union runner_report *r);
 
 /* In session_events.c: watches the runner's control channel, which then belongs
  * to the session. Returns 0 or -errno. */
