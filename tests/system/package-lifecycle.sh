@@ -37,7 +37,7 @@ is "execd-launch(8) is not there" "" "$(find /usr/share/man -name 'execd-launch*
 is "an ordinary user finds execd and execctl" 0 \
 	"$(su - alice -c 'command -v execd && command -v execctl' >/dev/null; echo $?)"
 for page in execctl.1 execd.8 execd-ctl.8 execd-runner.8 execd.conf.5 execd-audit.5 \
-	execd-protocol.7 execd-fleet.7; do
+	execd-protocol.7 execd-fleet.7 execd-operator.7 execd-cookbook.7; do
 	runs "there is $page" test -f "/usr/share/man/man${page##*.}/$page.gz"
 done
 runs "the example is there" test -f /usr/share/doc/execd/execd.conf.example
