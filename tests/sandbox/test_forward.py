@@ -2,9 +2,11 @@
 """process/forward: a byte stream to a loopback port of a sandbox or of the session."""
 import os
 import socket
+import struct
+import subprocess
 
 import pytest
-from conftest import Shell, poll
+from conftest import BUILD, Shell, poll
 from policies import workspace_write
 from test_audit import configuration, events
 from test_config import digest
@@ -193,3 +195,18 @@ def test_a_client_that_does_not_read(session, box, place):
     session.finished(of)
     session.wait(lambda: session.events(id, "process/exited"), what="the end of the connection")
     assert int((place / "held").read_text()) < 64 << 20
+
+
+def test_what_breaks_is_said():
+    """By the process that copies: it is not killed for saying it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ours = socket.create_connection(listener.getsockname())
+        theirs, _ = listener.accept()
+        p = subprocess.Popen([BUILD / "runner/execd-runner", "--forward"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, preexec_fn=lambda: os.dup2(ours.fileno(), 3), pass_fds=[3])
+        ours.close()
+        theirs.sendall(b"x")
+        assert p.stdout.read(1) == b"x"
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        theirs.close()
+        assert p.communicate(timeout=30) == (b"", b"the connection: Connection reset by peer\n") and p.returncode == 1
