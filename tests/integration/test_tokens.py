@@ -120,6 +120,15 @@ def test_two_operators_at_once(made):
     assert [t["name"] for t in ctl.json("token", "list")["tokens"]] == ["same"] * len(won)
 
 
+def test_the_umask_of_the_operator_is_not_that_of_the_directory(made):
+    """The broker, who is somebody else, looks into it; the first token makes it."""
+    s, ctl, _, _ = made
+    argv = ctl.argv("token", "new", "laptop", "--identity", "a")
+    r = subprocess.run(["/bin/sh", "-c", 'umask 077; exec "$@"', "sh", *argv], capture_output=True, text=True)
+    assert r.returncode == 0, r
+    s.connect(token=r.stdout.strip()).ready()
+
+
 def test_an_expired_token_resumes_its_session_and_opens_none(made):
     s, ctl, log, directory = made
     c = s.connect(token=new(ctl, "short", "--expires", "1h")).ready()

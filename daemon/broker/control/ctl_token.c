@@ -178,7 +178,9 @@ ctl_write_file(
 	_cleanup_close_ int fd = -1;
 	int err;
 
-	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+	/* The broker, another user, looks into it, whatever the umask is. */
+	if (mkdir(directory, 0755) < 0 ? errno != EEXIST
+				       : chmod(directory, 0755) < 0)
 		return -errno;
 	fd = open(before, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
