@@ -20,12 +20,6 @@ refuse(char *why, int err, const char *fmt, ...)
 	return err;
 }
 
-static struct slice
-text_of(const char *s)
-{
-	return (struct slice){ s, strlen(s) };
-}
-
 /* The length that an error shows. */
 static int
 shown(struct slice text)
@@ -145,7 +139,7 @@ split(const char *text, struct slice *client, struct slice *server, char *why)
 	while (at > text && strchr(BLANKS, at[-1]) != NULL)
 		at--;
 	*client = (struct slice){ text, (size_t)(at - text) };
-	*server = text_of(path);
+	*server = slice_of(path);
 	while (server->len > 0 &&
 	       strchr(BLANKS, server->ptr[server->len - 1]) != NULL)
 		server->len--;
@@ -172,7 +166,7 @@ check_root(const struct path_map *m, const struct path_map_root *new, char *why)
 		const struct path_map_root *old = &m->roots[i];
 
 		if (windows_name_equal(
-			text_of(old->client), text_of(new->client)))
+			slice_of(old->client), slice_of(new->client)))
 			return refuse(why, -EINVAL,
 			    "ambiguous: `%.200s` is mapped already, to %.200s",
 			    new->client, old->server);
@@ -288,7 +282,7 @@ static bool
 run_beside(const struct path_map_root *root, struct slice text,
     struct slice *rest, struct slice *more)
 {
-	struct slice a = without_drive(text), b = text_of(root->client);
+	struct slice a = without_drive(text), b = slice_of(root->client);
 	struct slice x, y;
 
 	if (!windows_name_equal(

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
 #include <sys/types.h>
 
@@ -25,6 +26,13 @@ struct slice {
 #define SLICE(literal) ((struct slice){ (literal), sizeof(literal) - 1 })
 
 bool slice_equal(struct slice a, struct slice b);
+
+/* The text without its NUL. */
+static inline struct slice
+slice_of(const char *s)
+{
+	return (struct slice){ s, strlen(s) };
+}
 
 /* The program ends when memory runs out, so callers never see NULL. The caller
  * owns the result. */

@@ -156,7 +156,7 @@ map_text(struct args *a, struct sandbox_entry *e)
 	int err = path_map_pattern(map, e->text, out, why);
 
 	if (err == 0)
-		e->text = (struct slice){ out, strlen(out) };
+		e->text = slice_of(out);
 	else if (err == -EINVAL || (err == -EXDEV && e->access == SANDBOX_DENY))
 		args_fail(a, "path-map: %s", why);
 	return err;
@@ -435,8 +435,7 @@ static void
 set_plain_workspace(struct args *a, struct sandbox_context *c, const char *cwd,
     const struct json_value *roots)
 {
-	c->cwd =
-	    sandbox_plain_path(a, "cwd", (struct slice){ cwd, strlen(cwd) });
+	c->cwd = sandbox_plain_path(a, "cwd", slice_of(cwd));
 	c->has_cwd = true;
 	c->roots = json_alloc(a->doc, (roots->count + 1) * sizeof(*c->roots));
 	for (const struct json_value *v = roots->first; v; v = v->next)

@@ -42,8 +42,7 @@ set_default_workspace(
 {
 	if (c->has_cwd || cwd == NULL)
 		return;
-	set_workspace(a, c,
-	    sandbox_plain_path(a, "cwd", (struct slice){ cwd, strlen(cwd) }));
+	set_workspace(a, c, sandbox_plain_path(a, "cwd", slice_of(cwd)));
 }
 
 static struct sandbox_entry *
@@ -95,7 +94,7 @@ add_root(struct args *a, struct sandbox_context *c, struct path_uri root)
 	for (size_t i = 0; i < nitems(protected_names); i++) {
 		path = json_alloc(a->doc, size);
 		snprintf(path, size, "%s/%s", root.path, protected_names[i]);
-		below = (struct slice){ path, strlen(path) };
+		below = slice_of(path);
 		add_path(c, sandbox_plain_path(a, "root", below), SANDBOX_READ);
 	}
 }
@@ -160,8 +159,7 @@ decode_workspace_write(struct args *a, struct sandbox_context *c)
 		add_special(c, SANDBOX_TMPDIR, SANDBOX_WRITE);
 	for (size_t i = 0; i < nitems(protected_names); i++)
 		add_special(c, SANDBOX_PROJECT_ROOTS, SANDBOX_READ)->text =
-		    (struct slice){ protected_names[i],
-			    strlen(protected_names[i]) };
+		    slice_of(protected_names[i]);
 	add_writable_roots(a, c, roots);
 }
 

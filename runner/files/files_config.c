@@ -151,8 +151,7 @@ add_layer(struct layers *l, const struct layer *layer)
 static struct slice
 text_of(const struct toml_doc *doc, const char *key)
 {
-	const struct toml_value *v =
-	    toml_get(&doc->root, (struct slice){ key, strlen(key) });
+	const struct toml_value *v = toml_get(&doc->root, slice_of(key));
 
 	if (v == NULL || v->type != TOML_STRING)
 		return (struct slice){ "", 0 };

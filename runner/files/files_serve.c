@@ -33,8 +33,7 @@ static const struct file_method *
 find_method(struct slice name)
 {
 	for (size_t i = 0; i < nitems(file_methods); i++)
-		if (strlen(file_methods[i].name) == name.len &&
-		    !memcmp(file_methods[i].name, name.ptr, name.len))
+		if (slice_equal(slice_of(file_methods[i].name), name))
 			return &file_methods[i];
 	return NULL;
 }

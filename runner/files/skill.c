@@ -590,8 +590,7 @@ write_dependencies(
 static bool
 is_text(const struct yaml_value *v, const char *text)
 {
-	return v->type == YAML_SCALAR &&
-	       slice_equal(v->text, (struct slice){ text, strlen(text) });
+	return v->type == YAML_SCALAR && slice_equal(v->text, slice_of(text));
 }
 
 static void

@@ -50,8 +50,7 @@ const struct snapshot_shell *
 shell_snapshot_find(struct slice name)
 {
 	for (size_t i = 0; i < nitems(shells); i++)
-		if (slice_equal(name, (struct slice){ shells[i].name,
-					  strlen(shells[i].name) }))
+		if (slice_equal(name, slice_of(shells[i].name)))
 			return &shells[i];
 	return NULL;
 }

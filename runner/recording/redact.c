@@ -154,9 +154,7 @@ redact_is_value(const struct redact_rules *rules, struct slice token)
 	struct slice value = compared(token);
 
 	for (size_t i = 0; i < nitems(secret_values); i++)
-		if (environment_matches((struct slice){ secret_values[i],
-					    strlen(secret_values[i]) },
-			value))
+		if (environment_matches(slice_of(secret_values[i]), value))
 			return true;
 	return is_among(value, rules->values, rules->nvalues);
 }
@@ -169,8 +167,7 @@ static bool
 redact_is_pair_option(struct slice token)
 {
 	for (size_t i = 0; i < nitems(pair_options); i++)
-		if (slice_equal(token, (struct slice){ pair_options[i],
-					   strlen(pair_options[i]) }))
+		if (slice_equal(token, slice_of(pair_options[i])))
 			return true;
 	return false;
 }

@@ -28,8 +28,7 @@ const struct rpc_method *
 rpc_method_find(struct slice name)
 {
 	for (size_t i = 0; i < rpc_methods_count; i++)
-		if (strlen(rpc_methods[i].name) == name.len &&
-		    !memcmp(rpc_methods[i].name, name.ptr, name.len))
+		if (slice_equal(slice_of(rpc_methods[i].name), name))
 			return &rpc_methods[i];
 	return NULL;
 }

@@ -228,7 +228,7 @@ hold(struct request *r, const struct rpc_method *method, struct rpc_message *m,
 	h->len = len;
 	memcpy(h->text, text, len);
 	h->m = *m;
-	h->m.method = (struct slice){ method->name, strlen(method->name) };
+	h->m.method = slice_of(method->name);
 	m->doc = (struct json_doc){ 0 };
 	json_move(&h->m.doc, text, len, h->text);
 	if (method->method != NULL &&

@@ -394,7 +394,7 @@ audit_string(struct audit_event *e, const char *key, const char *value)
 	for (size_t i = 0; i < nitems(journal_fields); i++)
 		if (strcmp(journal_fields[i].key, key) == 0)
 			put_field(&e->fields, journal_fields[i].field,
-			    (struct slice){ value, strlen(value) });
+			    slice_of(value));
 }
 
 void

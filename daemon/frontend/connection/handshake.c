@@ -319,8 +319,7 @@ static const struct early_method *
 find_method(struct slice name)
 {
 	for (size_t i = 0; i < nitems(early_methods); i++)
-		if (strlen(early_methods[i].name) == name.len &&
-		    !memcmp(early_methods[i].name, name.ptr, name.len))
+		if (slice_equal(slice_of(early_methods[i].name), name))
 			return &early_methods[i];
 	return NULL;
 }
@@ -367,12 +366,6 @@ answer_error(struct connection *c, const struct rpc_id *id, int code,
 	connection_send(c, b.data, b.len);
 	buf_clear(&message);
 	buf_clear(&b);
-}
-
-static struct slice
-slice_of(const char *s)
-{
-	return (struct slice){ s, strlen(s) };
 }
 
 static void
