@@ -8,9 +8,9 @@
 #define START_ID   (1 << 30) /* of the start; writes count from 1 */
 
 static void
-on_started(struct load *l, struct peer *p, const struct message *m)
+on_started(struct load *l, struct peer *p, const struct rpc_message *m)
 {
-	l->done = m->id == START_ID;
+	l->done = message_id(m) == START_ID;
 }
 
 void
@@ -37,14 +37,14 @@ struct round_trip {
 };
 
 static void
-on_echo(struct load *l, struct peer *p, const struct message *m)
+on_echo(struct load *l, struct peer *p, const struct rpc_message *m)
 {
 	struct round_trip *r = l->mode;
-	uint64_t n = message_decoded_len(m->chunk);
+	uint64_t n = message_bytes(m, "chunk");
 
 	if (message_is(m, "process/exited"))
-		log_fatal("the echo ended with %lld", (long long)m->exit_code);
-	r->answered |= m->id == r->id;
+		log_fatal("the echo ended");
+	r->answered |= message_id(m) == r->id;
 	r->left -= n < r->left ? n : r->left;
 	l->done = r->left == 0 && r->answered;
 }

@@ -7,14 +7,14 @@
 #pragma once
 
 #include "base.h"
-#include "message.h"
+#include "jsonrpc.h"
 #include "stream.h"
 
 struct peer;
 struct load;
 
 typedef void load_message_fn(
-    struct load *l, struct peer *p, const struct message *m);
+    struct load *l, struct peer *p, const struct rpc_message *m);
 
 struct load {
 	/* The flags. */

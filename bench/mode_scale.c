@@ -53,11 +53,11 @@ mode_sessions(struct load *l)
 }
 
 static void
-on_sleeping(struct load *l, struct peer *p, const struct message *m)
+on_sleeping(struct load *l, struct peer *p, const struct rpc_message *m)
 {
 	if (message_is(m, "process/exited"))
-		log_fatal("a sleeper ended with %lld", (long long)m->exit_code);
-	l->done = m->id > 1;
+		log_fatal("a sleeper ended");
+	l->done = message_id(m) > 1;
 }
 
 static void

@@ -46,11 +46,13 @@ mode_connect(struct load *l)
 /* --- Files -------------------------------------------------------------- */
 
 static void
-on_file(struct load *l, struct peer *p, const struct message *m)
+on_file(struct load *l, struct peer *p, const struct rpc_message *m)
 {
-	if (!l->writing && message_decoded_len(m->data) != l->size)
-		log_fatal("%zu bytes of the file came, not %llu",
-		    message_decoded_len(m->data), (unsigned long long)l->size);
+	size_t n = message_bytes(m, "dataBase64");
+
+	if (!l->writing && n != l->size)
+		log_fatal("%zu bytes of the file came, not %llu", n,
+		    (unsigned long long)l->size);
 	l->done = true;
 }
 

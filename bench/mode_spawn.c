@@ -42,20 +42,20 @@ start_one(struct load *l, struct spawn *s, size_t slot)
 }
 
 static void
-on_message(struct load *l, struct peer *p, const struct message *m)
+on_message(struct load *l, struct peer *p, const struct rpc_message *m)
 {
 	struct spawn *s = l->mode;
+	struct slice id;
 	size_t slot;
 
-	if (message_is(m, "process/exited") && m->exit_code != 0)
-		log_fatal("a command ended with %lld, not 0",
-		    (long long)m->exit_code);
+	message_check_exit(m, "a command");
 	if (!message_is(m, "process/closed"))
 		return;
-	slot = strtoul(m->process_id.ptr, NULL, 10);
+	id = message_member(m, "processId")->text;
+	slot = strtoul(id.ptr, NULL, 10);
 	if (slot >= s->nslots || s->slots[slot].peer != p)
 		log_fatal("the server closed %.*s, which is not running",
-		    (int)m->process_id.len, m->process_id.ptr);
+		    (int)id.len, id.ptr);
 	figures_add(&s->closed, load_clock_ns() - s->slots[slot].started_ns);
 	s->running--;
 	start_one(l, s, slot);

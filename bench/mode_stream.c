@@ -29,15 +29,12 @@ show_rate(uint64_t bytes, uint64_t begin_ns)
 /* --- Output ------------------------------------------------------------- */
 
 static void
-on_output(struct load *l, struct peer *p, const struct message *m)
+on_output(struct load *l, struct peer *p, const struct rpc_message *m)
 {
 	struct transfer *t = l->mode;
 
-	if (message_is(m, "process/output"))
-		t->bytes += message_decoded_len(m->chunk);
-	if (message_is(m, "process/exited") && m->exit_code != 0)
-		log_fatal("the source ended with %lld, not 0",
-		    (long long)m->exit_code);
+	t->bytes += message_bytes(m, "chunk");
+	message_check_exit(m, "the source");
 	l->done = t->closed = message_is(m, "process/closed");
 }
 
@@ -92,18 +89,16 @@ send_chunks(struct load *l, struct peer *p, struct transfer *t)
 }
 
 static void
-on_input(struct load *l, struct peer *p, const struct message *m)
+on_input(struct load *l, struct peer *p, const struct rpc_message *m)
 {
+	const struct json_value *status = message_member(m, "status");
 	struct transfer *t = l->mode;
 
-	if (m->id > 0 && (m->status.len != strlen("accepted") ||
-			     memcmp(m->status.ptr, "accepted", 8) != 0))
-		log_fatal("a write was answered with `%.*s`",
-		    (int)m->status.len, m->status.ptr);
-	if (message_is(m, "process/exited") && m->exit_code != 0)
-		log_fatal(
-		    "the sink ended with %lld, not 0", (long long)m->exit_code);
-	t->answered += m->id > 0;
+	if (message_id(m) > 0 &&
+	    (status == NULL || !json_is(status, "accepted")))
+		log_fatal("a write was not accepted");
+	message_check_exit(m, "the sink");
+	t->answered += message_id(m) > 0;
 	send_chunks(l, p, t);
 	l->done = message_is(m, "process/closed");
 }
@@ -137,11 +132,11 @@ mode_stdin(struct load *l)
 /* --- A reader that stops ------------------------------------------------ */
 
 static void
-on_flood(struct load *l, struct peer *p, const struct message *m)
+on_flood(struct load *l, struct peer *p, const struct rpc_message *m)
 {
 	struct transfer *t = l->mode;
 
-	t->bytes += message_decoded_len(m->chunk);
+	t->bytes += message_bytes(m, "chunk");
 	l->done = t->bytes > FLOOD_MIN_SIZE;
 }
 

@@ -8,8 +8,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 
-#include "websocket.h"
-
 #define READ_BYTES     (256u << 10)
 #define FRAGMENT_BYTES (1u << 20) /* servers take frames up to 16 MiB */
 
@@ -96,117 +94,130 @@ peer_send(struct peer *p, struct json_writer *w)
 	flush(p);
 }
 
+/* --- What comes --------------------------------------------------------- */
+
+const struct json_value *
+message_member(const struct rpc_message *m, const char *name)
+{
+	return json_get(
+	    m->params ? m->params : json_get(m->doc.root, "result"), name);
+}
+
+int64_t
+message_id(const struct rpc_message *m)
+{
+	int64_t id;
+
+	return m->id != NULL && json_to_i64(m->id, &id) == 0 ? id : -1;
+}
+
+bool
+message_is(const struct rpc_message *m, const char *method)
+{
+	return slice_equal(m->method, slice_of(method));
+}
+
+void
+message_check_exit(const struct rpc_message *m, const char *who)
+{
+	int64_t code;
+
+	if (message_is(m, "process/exited") &&
+	    (json_to_i64(message_member(m, "exitCode"), &code) < 0 ||
+		code != 0))
+		log_fatal("%s ended with %lld, not 0", who, (long long)code);
+}
+
+size_t
+message_bytes(const struct rpc_message *m, const char *name)
+{
+	const struct json_value *v = message_member(m, name);
+	size_t n = v != NULL ? v->text.len / 4 * 3 : 0;
+
+	for (size_t i = 1; v != NULL && i <= 2 && i <= v->text.len; i++)
+		n -= v->text.ptr[v->text.len - i] == '=';
+	return n;
+}
+
 static void
 take_message(struct peer *p, const uint8_t *text, size_t len)
 {
-	struct message m;
+	struct rpc_message m;
+	const struct json_value *error;
 
-	if (message_scan(&m, (const char *)text, len) < 0)
-		log_fatal("the server sent no JSON object: %.*s",
+	if (p->whole.failed || rpc_parse(&m, (const char *)text, len) < 0)
+		log_fatal("the server sent no message of JSON-RPC: %.*s",
 		    (int)(len < 200 ? len : 200), (const char *)text);
-	if (m.is_error)
+	error = json_get(json_get(m.doc.root, "error"), "message");
+	if (error != NULL)
 		log_fatal("the server answered with an error: %.*s",
-		    (int)m.error.len, m.error.ptr);
+		    (int)error->text.len, error->text.ptr);
 	p->load->on_message(p->load, p, &m);
+	rpc_message_clear(&m);
 }
 
 static void
-take_frame(struct peer *p, uint8_t first, const uint8_t *data, size_t len)
+take_data(struct peer *p, const struct websocket_item *item)
 {
-	bool last = first & 0x80;
+	if (item->first && item->last) {
+		take_message(p, item->payload, item->len);
+		return;
+	}
+	buf_put(&p->whole, item->payload, item->len);
+	if (!item->last)
+		return;
+	take_message(p, p->whole.data, p->whole.len);
+	p->whole.len = 0;
+}
 
-	switch (first & 0x0f) {
-	case WEBSOCKET_PING:
-		put_frame(p, WEBSOCKET_PONG, true, data, len);
+static void
+take_item(struct peer *p, const struct websocket_item *item)
+{
+	switch (item->event) {
+	case WEBSOCKET_EV_DATA:
+		take_data(p, item);
+		return;
+	case WEBSOCKET_EV_PING:
+		put_frame(p, WEBSOCKET_PONG, true, item->payload, item->len);
 		flush(p);
 		return;
-	case WEBSOCKET_PONG:
-		return;
-	case WEBSOCKET_CLOSE:
+	case WEBSOCKET_EV_CLOSE:
 		log_fatal("the server closed the connection: %.*s",
-		    len > 2 ? (int)len - 2 : 0, (const char *)data + 2);
+		    item->len > 2 ? (int)item->len - 2 : 0,
+		    (const char *)item->payload + 2);
+	case WEBSOCKET_EV_ERROR:
+		log_fatal("the server sent no WebSocket: %s", item->error);
 	default:
-		break;
-	}
-	if (last && p->whole.len == 0) {
-		take_message(p, data, len);
 		return;
 	}
-	buf_put(&p->whole, data, len);
-	if (p->whole.failed)
-		log_fatal("a message has more than %zu bytes", p->whole.limit);
-	if (last) {
-		take_message(p, p->whole.data, p->whole.len);
-		p->whole.len = 0;
-	}
-}
-
-/* The header of a server's frame: its length, or 0 when it is not all there. */
-static size_t
-frame_header(const uint8_t *p, size_t len, uint64_t *payload)
-{
-	size_t more = len < 2		    ? 0
-		      : (p[1] & 0x7f) < 126 ? 0
-		      : p[1] == 126	    ? 2
-					    : 8;
-
-	if (len < 2 + more)
-		return 0;
-	*payload = more == 0 ? p[1] & 0x7f : 0;
-	for (size_t i = 0; i < more; i++)
-		*payload = *payload << 8 | p[2 + i];
-	return 2 + more;
-}
-
-static void
-parse(struct peer *p)
-{
-	uint64_t payload;
-	size_t header;
-
-	for (;;) {
-		size_t left = p->in.len - p->in_at;
-		const uint8_t *at = p->in.data + p->in_at;
-
-		header = frame_header(at, left, &payload);
-		if (header == 0 || left < header || left - header < payload)
-			break;
-		p->in_at += header + payload;
-		take_frame(p, at[0], at + header, payload);
-	}
-	buf_consume(&p->in, p->in_at);
-	p->in_at = 0;
 }
 
 static void
 receive(struct peer *p)
 {
+	static uint8_t data[READ_BYTES];
 	static const int on = 1;
-	ssize_t n;
+	struct websocket_item item;
 
 	do {
-		uint8_t *room = buf_reserve(&p->in, READ_BYTES);
+		ssize_t n = stream_read(&p->stream, data, sizeof(data));
 
-		if (room == NULL)
-			log_fatal(
-			    "a frame has more than %zu bytes", p->in.limit);
-		n = stream_read(&p->stream, room, READ_BYTES);
 		if (n == -EAGAIN)
 			return;
 		if (n < 0)
 			log_fatal_errno((int)n, "read from the server");
 		if (n == 0)
 			log_fatal("the server dropped the connection");
-		buf_commit(&p->in, (size_t)n);
 		p->received += (uint64_t)n;
 		if (p->load->quickack)
 			setsockopt(p->stream.in, IPPROTO_TCP, TCP_QUICKACK, &on,
 			    sizeof(on));
-		parse(p);
+		for (size_t at = 0; at < (size_t)n;) {
+			at += websocket_parse(
+			    &p->parser, data + at, (size_t)n - at, &item);
+			take_item(p, &item);
+		}
 	} while (stream_has_input(&p->stream));
-	/* What is idle keeps no memory, thousands of them. */
-	if (p->in.len == 0 && p->load->npeers > 64)
-		buf_clear(&p->in);
 }
 
 void

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A connection of the load client: WebSocket messages out and in. What the
- * server sends is not checked beyond what is needed to take it apart.
+ * A connection of the load client: WebSocket messages out and in.
  */
 #pragma once
 
 #include "base.h"
-#include "json.h"
 #include "load.h"
+#include "websocket.h"
 
 struct peer {
 	struct load *load;
 	struct stream stream;
-	struct buf in;
-	size_t in_at;	  /* parsed up to here */
-	struct buf whole; /* of a message in several frames */
+	struct websocket_parser parser;
+	struct buf whole; /* of a message that comes in pieces */
 	struct buf out;
 	bool waits;	   /* to write */
 	bool paused;	   /* nothing is read */
@@ -51,3 +49,15 @@ void peer_pause(struct peer *p, bool paused);
 
 /* Reads and writes what epoll says is possible; messages go to on_message. */
 void peer_serve(struct peer *p, uint32_t events);
+
+/* What is read of messages. An id is -1 in a notification; a member is one of
+ * the params or of the result, or NULL; bytes are those for which a base64 text
+ * stands. */
+int64_t message_id(const struct rpc_message *m);
+bool message_is(const struct rpc_message *m, const char *method);
+const struct json_value *message_member(
+    const struct rpc_message *m, const char *name);
+size_t message_bytes(const struct rpc_message *m, const char *name);
+
+/* Ends the program if the message says that a command failed. */
+void message_check_exit(const struct rpc_message *m, const char *who);

@@ -83,11 +83,13 @@ upgrade(struct peer *p)
 	const char *why = "not HTTP";
 	ssize_t answer = 0;
 	int status = 0;
+	struct buf in;
 
 	send_request(p, accept);
+	buf_init(&in, ANSWER_MAX);
 	while (answer == 0) {
-		uint8_t *room = buf_reserve(&p->in, ANSWER_MAX);
-		ssize_t n = stream_read(&p->stream, room, ANSWER_MAX);
+		uint8_t *room = buf_reserve(&in, ANSWER_MAX - in.len);
+		ssize_t n = stream_read(&p->stream, room, ANSWER_MAX - in.len);
 
 		if (n == -EAGAIN) {
 			wait_for(p->stream.in, POLLIN, "the upgrade");
@@ -95,19 +97,21 @@ upgrade(struct peer *p)
 		}
 		if (n <= 0)
 			log_fatal_errno((int)n, "the upgrade had no answer");
-		buf_commit(&p->in, (size_t)n);
+		buf_commit(&in, (size_t)n);
 		answer = upgrade_answer(
-		    (const char *)p->in.data, p->in.len, accept, &status, &why);
+		    (const char *)in.data, in.len, accept, &status, &why);
 	}
 	if (answer < 0 || status != 101)
 		log_fatal("upgrade: status %d, %s", status, why);
-	buf_consume(&p->in, (size_t)answer);
+	if ((size_t)answer < in.len)
+		log_fatal("the server spoke before it was asked");
+	buf_clear(&in);
 }
 
 static void
-on_initialized(struct load *l, struct peer *p, const struct message *m)
+on_initialized(struct load *l, struct peer *p, const struct rpc_message *m)
 {
-	l->done = m->id == INITIALIZE_ID;
+	l->done = message_id(m) == INITIALIZE_ID;
 }
 
 static void
@@ -142,7 +146,7 @@ peer_open(struct load *l)
 
 	p->load = l;
 	stream_init(&p->stream);
-	buf_init(&p->in, BUFFER_MAX);
+	websocket_parser_init_client(&p->parser, WEBSOCKET_MESSAGE_MAX);
 	buf_init(&p->whole, BUFFER_MAX);
 	buf_init(&p->out, BUFFER_MAX);
 	buf_init(&p->text, BUFFER_MAX);
@@ -164,7 +168,6 @@ void
 peer_close(struct peer *p)
 {
 	stream_close(&p->stream);
-	buf_clear(&p->in);
 	buf_clear(&p->whole);
 	buf_clear(&p->out);
 	buf_clear(&p->text);
