@@ -82,25 +82,6 @@ static const struct command_events command_events = {
 
 /* --- the parent's messages ---------------------------------------------- */
 
-/* Returns command[] as a vector, or NULL if a string contains a NUL byte. */
-static char **
-build_argv(const struct json_value *command)
-{
-	char **argv = xcalloc(command->count + 1, sizeof(char *));
-	size_t n = 0;
-
-	for (const struct json_value *v = command->first; v; v = v->next) {
-		if (memchr(v->text.ptr, '\0', v->text.len) != NULL) {
-			while (n > 0)
-				free(argv[--n]);
-			free(argv);
-			return NULL;
-		}
-		argv[n++] = xstrndup(v->text.ptr, v->text.len);
-	}
-	return argv;
-}
-
 static void
 start(const struct frames_spawn *s, char **argv, char **envp)
 {
@@ -127,24 +108,20 @@ start(const struct frames_spawn *s, char **argv, char **envp)
 static void
 take_spawn(const struct frames_spawn *s)
 {
-	_cleanup_free_ char **envp = NULL;
-	char **argv;
+	_cleanup_free_ char **envp = NULL, **argv = NULL;
 
 	if (d.command != NULL) {
 		fail_text("protocol", "a second spawn_request");
 		return;
 	}
-	argv = build_argv(s->command);
-	envp = environment_build(NULL, NULL, s->env);
+	argv = argv_build(s->command, NULL);
+	envp = environment_build(NULL, NULL, NULL, s->env);
 	if (argv == NULL || envp == NULL)
 		fail(&(struct frames_error){ .code = "spawn_failed",
 		    .spawning = true,
 		    .message = "nul byte found in provided data" });
 	else
 		start(s, argv, envp);
-	for (char **a = argv; a != NULL && *a != NULL; a++)
-		free(*a);
-	free(argv);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <event2/event.h>
 
 #include "descriptors.h"
+#include "environment.h"
 #include "frame.h"
 #include "heap.h"
 #include "loop.h"
@@ -389,38 +390,22 @@ start_in_sandbox(struct sandbox *sandbox, int fd)
 	return -1;
 }
 
-/*
- * What execd-http may reach is in its environment, which no other user reads.
- * Returns the variable, which the caller frees.
- */
-static char *
-rules_variable(const struct session *s)
+/* What execd-http may reach is in its environment, which no other user reads.
+ * The caller frees the result. */
+static char **
+with_rules(const struct session *s)
 {
 	struct buf b;
+	char **env;
 
 	buf_init(&b, NETPROXY_MESSAGE_MAX);
-	buf_puts(&b, HTTP_RULES "=");
 	network_put_rules(&b, &s->sandbox.everything, &s->network_limits);
-	buf_put_u8(&b, '\0');
 	if (b.failed)
 		log_fatal("the operator's hosts do not fit into a variable");
-	return (char *)b.data;
-}
-
-/* Returns the environment with the variable before the others, which the caller
- * frees. */
-static char **
-add_variable(char *const *env, char *variable)
-{
-	size_t n = 0;
-	char **all;
-
-	while (env[n] != NULL)
-		n++;
-	all = xreallocarray(NULL, n + 2, sizeof(*all));
-	all[0] = variable;
-	memcpy(all + 1, env, (n + 1) * sizeof(*all));
-	return all;
+	env = environment_with(
+	    s->env, HTTP_RULES, (struct slice){ (char *)b.data, b.len });
+	buf_clear(&b);
+	return env;
 }
 
 static pid_t
@@ -438,11 +423,10 @@ pid_t
 helper_spawn(const struct session *s, enum helper_kind kind, int fd)
 {
 	char *const *env = programs[kind].environment ? s->env : s->homes;
-	_cleanup_free_ char *variable = NULL;
 	_cleanup_free_ char **held = NULL;
 
 	if (kind == HELPER_HTTP && ceiling_holds_requests(&s->sandbox.ceiling))
-		env = held = add_variable(env, variable = rules_variable(s));
+		env = held = with_rules(s);
 	return spawn_in(s, kind, fd, env);
 }
 

@@ -14,36 +14,6 @@
 
 /* --- process/start ------------------------------------------------------ */
 
-/*
- * Copies the strings to an argv[], with arg0 as argv[0] if it is given. Returns
- * NULL if one contains a NUL byte. One free() frees the result.
- */
-static char **
-build_argv(const struct process_start_params *p)
-{
-	size_t n = 0, bytes = p->arg0.len + 1;
-	char **argv, *at;
-
-	for (const struct json_value *v = p->argv->first; v; v = v->next)
-		bytes += v->text.len + 1;
-	argv = xmalloc((p->argv->count + 1) * sizeof(char *) + bytes);
-	at = (char *)(argv + p->argv->count + 1);
-	for (const struct json_value *v = p->argv->first; v; v = v->next) {
-		struct slice s = n == 0 && p->has_arg0 ? p->arg0 : v->text;
-
-		if (memchr(s.ptr, '\0', s.len) != NULL) {
-			free(argv);
-			return NULL;
-		}
-		argv[n++] = at;
-		memcpy(at, s.ptr, s.len);
-		at += s.len;
-		*at++ = '\0';
-	}
-	argv[n] = NULL;
-	return argv;
-}
-
 /* A client tells of what arrived in steps, which must be smaller. */
 #define HOLD_MIN_BYTES (1u << 20)
 
@@ -467,12 +437,14 @@ build_environment(struct session *s, const struct process_start_params *p,
     char *const *exports)
 {
 	struct env_policy policy = permitted_policy(s, &p->env_policy);
-	char **envp = environment_restore(
+	char **envp = environment_build(
 	    s->env, p->has_env_policy ? &policy : NULL, exports, p->env);
+	_cleanup_free_ char **before = NULL;
 
-	return envp != NULL && p->has_term
-		   ? environment_with(envp, "TERM", p->term)
-		   : envp;
+	if (envp == NULL || !p->has_term)
+		return envp;
+	before = envp;
+	return environment_with(before, "TERM", p->term);
 }
 
 static struct sandbox_request
@@ -659,11 +631,11 @@ use_state(struct launch *l, struct session *s, const struct snapshot *n,
 	const struct snapshot_shell *shell = snapshot_shell(n);
 	const struct shell_state *state = snapshot_state(n);
 
-	o->text = shell_snapshot_restore(
-	    shell, (struct slice){ l->argv[2], strlen(l->argv[2]) });
+	o->text = shell_snapshot_restore(shell, slice_of(l->argv[2]));
 	if (o->text == NULL)
 		return;
-	o->argv = build_argv(l->params);
+	o->argv = argv_build(
+	    l->params->argv, l->params->has_arg0 ? &l->params->arg0 : NULL);
 	o->argv[1] = (char *)(uintptr_t)shell_snapshot_flags(shell);
 	o->argv[2] = o->text;
 	o->envp = build_environment(s, l->params, state->exports);
@@ -701,7 +673,7 @@ static bool
 take_words(
     struct request *r, const struct process_start_params *p, struct start *st)
 {
-	st->argv = build_argv(p);
+	st->argv = argv_build(p->argv, p->has_arg0 ? &p->arg0 : NULL);
 	if (st->argv != NULL)
 		st->envp = build_environment(r->session, p, NULL);
 	if (st->envp != NULL)

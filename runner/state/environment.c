@@ -6,114 +6,6 @@
 #include "siphash.h"
 #include "table.h"
 
-enum value { TO_HTTP, TO_SOCKS, NOT_THROUGH, LITERAL };
-
-/* Those of the peer. */
-static const struct proxy_variable {
-	const char *name;
-	enum value value;
-	const char *literal;
-} variables[] = {
-	{ "HTTP_PROXY", TO_HTTP, NULL },
-	{ "http_proxy", TO_HTTP, NULL },
-	{ "HTTPS_PROXY", TO_HTTP, NULL },
-	{ "https_proxy", TO_HTTP, NULL },
-	{ "WS_PROXY", TO_HTTP, NULL },
-	{ "ws_proxy", TO_HTTP, NULL },
-	{ "WSS_PROXY", TO_HTTP, NULL },
-	{ "wss_proxy", TO_HTTP, NULL },
-	{ "NPM_CONFIG_PROXY", TO_HTTP, NULL },
-	{ "npm_config_proxy", TO_HTTP, NULL },
-	{ "NPM_CONFIG_HTTP_PROXY", TO_HTTP, NULL },
-	{ "npm_config_http_proxy", TO_HTTP, NULL },
-	{ "NPM_CONFIG_HTTPS_PROXY", TO_HTTP, NULL },
-	{ "npm_config_https_proxy", TO_HTTP, NULL },
-	{ "YARN_HTTP_PROXY", TO_HTTP, NULL },
-	{ "YARN_HTTPS_PROXY", TO_HTTP, NULL },
-	{ "BUNDLE_HTTP_PROXY", TO_HTTP, NULL },
-	{ "BUNDLE_HTTPS_PROXY", TO_HTTP, NULL },
-	{ "DOCKER_HTTP_PROXY", TO_HTTP, NULL },
-	{ "DOCKER_HTTPS_PROXY", TO_HTTP, NULL },
-	{ "PIP_PROXY", TO_HTTP, NULL },
-	{ "ALL_PROXY", TO_SOCKS, NULL },
-	{ "all_proxy", TO_SOCKS, NULL },
-	{ "FTP_PROXY", TO_SOCKS, NULL },
-	{ "ftp_proxy", TO_SOCKS, NULL },
-	{ "NO_PROXY", NOT_THROUGH, NULL },
-	{ "no_proxy", NOT_THROUGH, NULL },
-	{ "NPM_CONFIG_NOPROXY", NOT_THROUGH, NULL },
-	{ "npm_config_noproxy", NOT_THROUGH, NULL },
-	{ "BUNDLE_NO_PROXY", NOT_THROUGH, NULL },
-	{ "CODEX_NETWORK_PROXY_ACTIVE", LITERAL, "1" },
-	{ "NODE_USE_ENV_PROXY", LITERAL, "1" },
-	{ "ELECTRON_GET_USE_PROXY", LITERAL, "true" },
-};
-
-#define PROXY_NAME_MAX 32 /* of the longest proxy_variable above */
-
-static bool
-is_ours(const char *proxy_variable)
-{
-	size_t len = strcspn(proxy_variable, "=");
-
-	for (size_t i = 0; i < nitems(variables); i++)
-		if (strlen(variables[i].name) == len &&
-		    memcmp(variables[i].name, proxy_variable, len) == 0)
-			return true;
-	return false;
-}
-
-static void
-write_value(char *to, const struct proxy_variable *v,
-    const struct proxy_environment *proxy)
-{
-	switch (v->value) {
-	case TO_HTTP:
-	case TO_SOCKS:
-		snprintf(to, PROXY_VALUE_MAX, "%s://127.0.0.1:%u",
-		    v->value == TO_SOCKS && proxy->socks ? "socks5h" : "http",
-		    proxy->port);
-		break;
-	case NOT_THROUGH:
-		snprintf(to, PROXY_VALUE_MAX, "%s", proxy->not_through);
-		break;
-	case LITERAL:
-		snprintf(to, PROXY_VALUE_MAX, "%s", v->literal);
-	}
-}
-
-char **
-proxy_environment(char *const *envp, const struct proxy_environment *proxy)
-{
-	size_t n = nitems(variables) + 1;
-	size_t bytes =
-	    nitems(variables) * (PROXY_NAME_MAX + 1 + PROXY_VALUE_MAX);
-	char **vector, *at;
-
-	for (char *const *e = envp; *e != NULL; e++, n++)
-		bytes += strlen(*e) + 1;
-	vector = xmalloc(n * sizeof(char *) + bytes);
-	at = (char *)(vector + n);
-	n = 0;
-	for (char *const *e = envp; *e != NULL; e++) {
-		size_t len = strlen(*e) + 1;
-
-		if (is_ours(*e))
-			continue;
-		vector[n++] = memcpy(at, *e, len);
-		at += len;
-	}
-	for (size_t i = 0; i < nitems(variables); i++) {
-		vector[n++] = at;
-		at +=
-		    snprintf(at, PROXY_NAME_MAX + 2, "%s=", variables[i].name);
-		write_value(at, &variables[i], proxy);
-		at += strlen(at) + 1;
-	}
-	vector[n] = NULL;
-	return vector;
-}
-
 struct variable {
 	struct table_node node; /* variables.names */
 	struct slice name, value;
@@ -132,12 +24,6 @@ static const char *const core_names[] = { "HOME", "LANG", "LC_ALL", "LC_CTYPE",
 
 static const char *const default_excludes[] = { "*KEY*", "*SECRET*",
 	"*TOKEN*" };
-
-static struct slice
-slice_of(const char *s)
-{
-	return (struct slice){ s, strlen(s) };
-}
 
 /*
  * The usual glob with two positions: on a mismatch only the last star takes one
@@ -299,20 +185,36 @@ flatten(const struct variables *v)
 	return envp;
 }
 
-char **
-environment_build(char *const *base, const struct env_policy *policy,
-    const struct json_value *env)
+/* The variables of a vector, and room for some more. */
+static struct variables
+begin(char *const *envp, size_t more)
 {
-	return environment_restore(base, policy, NULL, env);
+	struct variables v = { 0 };
+	size_t n = more;
+
+	for (char *const *e = envp; *e != NULL; e++)
+		n++;
+	v.all = xcalloc(n, sizeof(*v.all));
+	inherit(&v, envp, NULL, ENV_INHERIT_ALL);
+	return v;
+}
+
+static char **
+finish(struct variables *v, bool fine)
+{
+	char **envp = fine ? flatten(v) : NULL;
+
+	table_clear(&v->names);
+	free(v->all);
+	return envp;
 }
 
 char **
-environment_restore(char *const *base, const struct env_policy *policy,
+environment_build(char *const *base, const struct env_policy *policy,
     char *const *exports, const struct json_value *env)
 {
 	struct variables v = { 0 };
 	size_t candidates = env->count + (policy ? policy->set->count : 0);
-	char **envp = NULL;
 	bool fine = true;
 
 	for (char *const *e = base; policy != NULL && *e != NULL; e++)
@@ -328,73 +230,32 @@ environment_restore(char *const *base, const struct env_policy *policy,
 		fine = set_all(&v, policy->set);
 		apply_include_only(&v, policy->include_only);
 	}
-	if (fine && set_all(&v, env))
-		envp = flatten(&v);
-	table_clear(&v.names);
-	free(v.all);
-	return envp;
-}
-
-/* Returns where the NUL is. */
-static char *
-put_text(char *at, const char *text)
-{
-	size_t n = strlen(text);
-
-	memcpy(at, text, n + 1);
-	return at + n;
+	return finish(&v, fine && set_all(&v, env));
 }
 
 char **
-environment_with(char **envp, const char *name, struct slice value)
+environment_with(char *const *envp, const char *name, struct slice value)
 {
-	_cleanup_free_ char **old = envp;
-	size_t n = 0, len = strlen(name), bytes = len + value.len + 2;
-	char **vector, *at;
+	struct variables v = begin(envp, 1);
 
-	if (memchr(value.ptr, '\0', value.len) != NULL)
-		return NULL;
-	for (char **e = old; *e != NULL; e++, n++)
-		bytes += strlen(*e) + 1;
-	vector = xmalloc((n + 2) * sizeof(char *) + bytes);
-	at = (char *)(vector + n + 2);
-	n = 0;
-	for (char **e = old; *e != NULL; e++) {
-		if (!strncmp(*e, name, len) && (*e)[len] == '=')
-			continue;
-		vector[n++] = at;
-		at = put_text(at, *e) + 1;
-	}
-	vector[n++] = at;
-	at = put_text(put_text(at, name), "=");
-	memcpy(at, value.ptr, value.len);
-	at[value.len] = '\0';
-	vector[n] = NULL;
-	return vector;
+	set(&v, slice_of(name), value);
+	return finish(&v, memchr(value.ptr, '\0', value.len) == NULL);
 }
 
 char **
 environment_default(
     char *const *envp, const char *const *names, const char *value)
 {
-	size_t n = 0, more = 0, bytes = 0;
-	char **vector, *at;
+	struct variables v;
+	size_t more = 0;
 
-	while (envp[n] != NULL)
-		n++;
-	for (; names[more] != NULL; more++)
-		bytes += strlen(names[more]) + strlen(value) + 2;
-	vector = xmalloc((n + more + 1) * sizeof(char *) + bytes);
-	at = (char *)(vector + n + more + 1);
-	memcpy(vector, envp, n * sizeof(char *));
-	for (; *names != NULL; names++) {
-		if (environment_get(envp, *names) != NULL)
-			continue;
-		vector[n++] = at;
-		at = put_text(put_text(put_text(at, *names), "="), value) + 1;
-	}
-	vector[n] = NULL;
-	return vector;
+	while (names[more] != NULL)
+		more++;
+	v = begin(envp, more);
+	for (; *names != NULL; names++)
+		if (environment_get(envp, *names) == NULL)
+			set(&v, slice_of(*names), slice_of(value));
+	return finish(&v, true);
 }
 
 const char *
@@ -406,4 +267,109 @@ environment_get(char *const *envp, const char *name)
 		if (!strncmp(*envp, name, n) && (*envp)[n] == '=')
 			return *envp + n + 1;
 	return NULL;
+}
+
+/* --- arguments ---------------------------------------------------------- */
+
+char **
+argv_build(const struct json_value *strings, const struct slice *arg0)
+{
+	size_t n = 0, bytes = arg0 != NULL ? arg0->len + 1 : 0;
+	char **argv, *at;
+
+	for (const struct json_value *v = strings->first; v; v = v->next)
+		bytes += v->text.len + 1;
+	argv = xmalloc((strings->count + 1) * sizeof(char *) + bytes);
+	at = (char *)(argv + strings->count + 1);
+	for (const struct json_value *v = strings->first; v; v = v->next) {
+		struct slice s = n == 0 && arg0 != NULL ? *arg0 : v->text;
+
+		if (memchr(s.ptr, '\0', s.len) != NULL) {
+			free(argv);
+			return NULL;
+		}
+		argv[n++] = at;
+		memcpy(at, s.ptr, s.len);
+		at += s.len;
+		*at++ = '\0';
+	}
+	argv[n] = NULL;
+	return argv;
+}
+
+/* --- the way to a proxy ------------------------------------------------- */
+
+enum value { TO_HTTP, TO_SOCKS, NOT_THROUGH, LITERAL };
+
+/* Those of the peer. */
+static const struct proxy_variable {
+	const char *name;
+	enum value value;
+	const char *literal;
+} variables[] = {
+	{ "HTTP_PROXY", TO_HTTP, NULL },
+	{ "http_proxy", TO_HTTP, NULL },
+	{ "HTTPS_PROXY", TO_HTTP, NULL },
+	{ "https_proxy", TO_HTTP, NULL },
+	{ "WS_PROXY", TO_HTTP, NULL },
+	{ "ws_proxy", TO_HTTP, NULL },
+	{ "WSS_PROXY", TO_HTTP, NULL },
+	{ "wss_proxy", TO_HTTP, NULL },
+	{ "NPM_CONFIG_PROXY", TO_HTTP, NULL },
+	{ "npm_config_proxy", TO_HTTP, NULL },
+	{ "NPM_CONFIG_HTTP_PROXY", TO_HTTP, NULL },
+	{ "npm_config_http_proxy", TO_HTTP, NULL },
+	{ "NPM_CONFIG_HTTPS_PROXY", TO_HTTP, NULL },
+	{ "npm_config_https_proxy", TO_HTTP, NULL },
+	{ "YARN_HTTP_PROXY", TO_HTTP, NULL },
+	{ "YARN_HTTPS_PROXY", TO_HTTP, NULL },
+	{ "BUNDLE_HTTP_PROXY", TO_HTTP, NULL },
+	{ "BUNDLE_HTTPS_PROXY", TO_HTTP, NULL },
+	{ "DOCKER_HTTP_PROXY", TO_HTTP, NULL },
+	{ "DOCKER_HTTPS_PROXY", TO_HTTP, NULL },
+	{ "PIP_PROXY", TO_HTTP, NULL },
+	{ "ALL_PROXY", TO_SOCKS, NULL },
+	{ "all_proxy", TO_SOCKS, NULL },
+	{ "FTP_PROXY", TO_SOCKS, NULL },
+	{ "ftp_proxy", TO_SOCKS, NULL },
+	{ "NO_PROXY", NOT_THROUGH, NULL },
+	{ "no_proxy", NOT_THROUGH, NULL },
+	{ "NPM_CONFIG_NOPROXY", NOT_THROUGH, NULL },
+	{ "npm_config_noproxy", NOT_THROUGH, NULL },
+	{ "BUNDLE_NO_PROXY", NOT_THROUGH, NULL },
+	{ "CODEX_NETWORK_PROXY_ACTIVE", LITERAL, "1" },
+	{ "NODE_USE_ENV_PROXY", LITERAL, "1" },
+	{ "ELECTRON_GET_USE_PROXY", LITERAL, "true" },
+};
+
+static void
+write_value(char *to, const struct proxy_variable *v,
+    const struct proxy_environment *proxy)
+{
+	switch (v->value) {
+	case TO_HTTP:
+	case TO_SOCKS:
+		snprintf(to, PROXY_VALUE_MAX, "%s://127.0.0.1:%u",
+		    v->value == TO_SOCKS && proxy->socks ? "socks5h" : "http",
+		    proxy->port);
+		break;
+	case NOT_THROUGH:
+		snprintf(to, PROXY_VALUE_MAX, "%s", proxy->not_through);
+		break;
+	case LITERAL:
+		snprintf(to, PROXY_VALUE_MAX, "%s", v->literal);
+	}
+}
+
+char **
+proxy_environment(char *const *envp, const struct proxy_environment *proxy)
+{
+	char values[nitems(variables)][PROXY_VALUE_MAX];
+	struct variables v = begin(envp, nitems(variables));
+
+	for (size_t i = 0; i < nitems(variables); i++) {
+		write_value(values[i], &variables[i], proxy);
+		set(&v, slice_of(variables[i].name), slice_of(values[i]));
+	}
+	return finish(&v, true);
 }

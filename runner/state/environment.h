@@ -10,32 +10,29 @@
 
 /*
  * Builds strings of the form "NAME=value": first the variables of base[] that
- * the policy inherits, then the policy's set, then env. Later ones replace
- * earlier ones. Returns a NULL-terminated vector that one free() frees, or NULL
- * if a name or value holds a NUL byte.
+ * the policy inherits, then those that a login shell exported (NULL: none),
+ * filtered as if the policy inherited all, then the policy's set, then env.
+ * Later ones replace earlier ones. Returns a NULL-terminated vector that one
+ * free() frees, or NULL if a name or value holds a NUL byte.
  */
 char **environment_build(char *const *base, const struct env_policy *policy,
-    const struct json_value *env);
-
-/*
- * The same with variables that a login shell exported, which come after the
- * policy's inheritance and are filtered as if it inherited all. NULL: none.
- */
-char **environment_restore(char *const *base, const struct env_policy *policy,
     char *const *exports, const struct json_value *env);
 
 /*
- * Returns a new vector in which one variable is set; one free() frees it. envp
- * is always freed. Returns NULL if the value holds a NUL byte.
+ * Both return a copy of a vector; one free() frees it. In the first one
+ * variable is set: NULL if the value holds a NUL byte. In the other those of
+ * the names (NULL-terminated) that are not set have the value.
  */
-char **environment_with(char **envp, const char *name, struct slice value);
-
-/*
- * Returns a copy of a vector in which those of the names (NULL-terminated) that
- * are not set have the value; one free() frees it. It uses the strings of envp.
- */
+char **environment_with(
+    char *const *envp, const char *name, struct slice value);
 char **environment_default(
     char *const *envp, const char *const *names, const char *value);
+
+/*
+ * Copies the strings to an argv[], with arg0 as argv[0] unless it is NULL. One
+ * free() frees the result. Returns NULL if a string contains a NUL byte.
+ */
+char **argv_build(const struct json_value *strings, const struct slice *arg0);
 
 /* Returns the value of a name in such a vector, or NULL. */
 const char *environment_get(char *const *envp, const char *name);

@@ -43,7 +43,7 @@ check(const char *policy, const char *env, const char *want)
 		p.include_only = json_get(pd.root, "only");
 	}
 	envp = environment_build(
-	    base, pd.root->type == JSON_OBJECT ? &p : NULL, ed.root);
+	    base, pd.root->type == JSON_OBJECT ? &p : NULL, NULL, ed.root);
 	for (char **e = envp; e && *e; e++) {
 		strcat(joined, *e);
 		strcat(joined, e[1] ? " " : "");
@@ -137,7 +137,7 @@ test_defaults(void **state)
 	char **envp = environment_default(some, names, "/v");
 
 	for (size_t i = 0; i < 3; i++)
-		assert_ptr_equal(envp[i], some[i]);
+		assert_string_equal(envp[i], some[i]);
 	assert_string_equal(envp[3], "B=/v");
 	assert_null(envp[4]);
 	free(envp);
