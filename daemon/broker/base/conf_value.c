@@ -132,9 +132,6 @@ conf_parse_choice(
 	char list[128] = "";
 	size_t len = 0;
 
-	if (t->removed != NULL && strcmp(t->removed, text) == 0)
-		return conf_refuse(
-		    why, "`%s` was removed: %s", text, t->removed_why);
 	for (size_t i = 0; t->words[i] != NULL; i++) {
 		if (strcmp(t->words[i], text) == 0)
 			return store(t, at, i);

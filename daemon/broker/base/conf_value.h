@@ -36,9 +36,8 @@ struct conf_type {
 	const char *fault;	       /* behind a wrong value; NULL: made */
 	const struct conf_unit *units; /* NULL: digits alone */
 	uint64_t min, max;
-	const char *zero;		   /* what 0 is called; NULL: 0 */
-	const char *const *words;	   /* NULL after the last */
-	const char *removed, *removed_why; /* a word of the past */
+	const char *zero;	  /* what 0 is called; NULL: 0 */
+	const char *const *words; /* NULL after the last */
 };
 
 #define CONF_NUMBER(bytes) conf_parse_number, conf_show_number, .size = (bytes)

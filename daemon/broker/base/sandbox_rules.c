@@ -64,17 +64,8 @@ const struct conf_type sandbox_over_limit = { CHOICE(over_limits) };
 const struct conf_type sandbox_environment = { CHOICE(environments) };
 const struct conf_type sandbox_tmp = { CHOICE(tmps) };
 const struct conf_type sandbox_tmpdir = { CHOICE(tmpdirs) };
-/* An operator who wrote a word that was removed learns why it was. */
-const struct conf_type sandbox_unix_sockets = { CHOICE(unix_sockets),
-	.removed = "local",
-	.removed_why = "a stream socket by name reaches tmux, ssh-agent, "
-		       "gpg-agent and D-Bus of the same user, who run commands "
-		       "outside of the sandbox; `allow` says that" };
-const struct conf_type sandbox_nested_git = { CHOICE(nested_gits),
-	.removed = "full",
-	.removed_why = "commands passed it by commondir, config.worktree, a "
-		       "module's config and repositories of their own; `hooks` "
-		       "makes that harder and promises nothing" };
+const struct conf_type sandbox_unix_sockets = { CHOICE(unix_sockets) };
+const struct conf_type sandbox_nested_git = { CHOICE(nested_gits) };
 
 const struct conf_type sandbox_small = { CONF_NUMBER(4),
 	.max = LANDLOCK_ABI_MAX, .may_be_unset = true };
@@ -89,8 +80,7 @@ static int
 check_pattern(const char *text, enum network_effect effect, char *why)
 {
 	struct network_rules rules = { 0 };
-	int err = network_rules_add(
-	    &rules, effect, (struct slice){ text, strlen(text) }, why);
+	int err = network_rules_add(&rules, effect, slice_of(text), why);
 
 	network_rules_clear(&rules);
 	return err < 0 ? -EINVAL : 0;

@@ -282,43 +282,6 @@ read_line(char *str, int size, void *stream)
 	    r->errors > before ? 2 : (size_t)n + 1);
 }
 
-/* Keys of the past, and the sentence for who still has them. */
-static const struct {
-	const char *section, *keyword, *now;
-} removed_keys[] = {
-	{ "identity", "session-processes",
-	    "all sessions of the identity together have tasks-max, and each "
-	    "command has command-tasks-max" },
-	{ "identity", "session-memory",
-	    "all sessions of the identity together have memory-max, and each "
-	    "command has command-memory-max" },
-	{ "identity", "session-cpu",
-	    "all sessions of the identity together have cpu-quota, and each "
-	    "command has command-cpu-quota" },
-	{ "identity", "max-processes",
-	    "RLIMIT_NPROC counts all processes of the user, also those that "
-	    "are not execd's: say tasks-max, or command-tasks-max for each "
-	    "command" },
-	{ "identity", "max-memory",
-	    "RLIMIT_AS is called max-address-space, and memory is limited by "
-	    "memory-max, and by command-memory-max for each command" },
-#define OF_COMMANDS(section, keyword, now)                                     \
-	{                                                                      \
-		section, keyword,                                              \
-		    "each command, sandboxed or not, has " now                 \
-		    ", of [identity NAME] or, for everybody, of [limits]"      \
-	}
-	{ "limits", "max-frame-bytes",
-	    "a frame may be as long as a message, which max-message-bytes "
-	    "limits" },
-	OF_COMMANDS("identity", "sandbox-max-processes", "command-tasks-max"),
-	OF_COMMANDS("identity", "sandbox-max-memory", "command-memory-max"),
-	OF_COMMANDS("identity", "sandbox-max-cpu", "command-cpu-quota"),
-	OF_COMMANDS("sandbox", "max-processes", "command-tasks-max"),
-	OF_COMMANDS("sandbox", "max-memory", "command-memory-max"),
-	OF_COMMANDS("sandbox", "max-cpu", "command-cpu-quota"),
-};
-
 /* Makes "did you mean `detached-ttl`?", or names the section that has the
  * key. */
 static const char *
@@ -340,31 +303,17 @@ guess_key(const struct reader *r, const char *keyword, char hint[CONF_WHY_MAX])
 	return hint;
 }
 
-static void
-refuse_key(struct reader *r, const char *keyword)
-{
-	char hint[CONF_WHY_MAX];
-
-	for (size_t i = 0; i < nitems(removed_keys); i++)
-		if (strcmp(removed_keys[i].section, r->section->name) == 0 &&
-		    strcmp(removed_keys[i].keyword, keyword) == 0) {
-			fail(r, r->line, "%s was removed: %s", keyword,
-			    removed_keys[i].now);
-			return;
-		}
-	fail(r, r->line, "unknown key `%s` in [%s]%s", keyword,
-	    r->section->name, guess_key(r, keyword, hint));
-}
-
 /* Tells whether the key is taken. An indented line continues a list. */
 static bool
 check_key(struct reader *r, const struct conf_key *key, const char *keyword)
 {
 	unsigned none = 0, before = r->errors;
 	unsigned *line = key ? &r->key_lines[key - r->section->keys] : &none;
+	char hint[CONF_WHY_MAX];
 
 	if (key == NULL)
-		refuse_key(r, keyword);
+		fail(r, r->line, "unknown key `%s` in [%s]%s", keyword,
+		    r->section->name, guess_key(r, keyword, hint));
 	else if (r->indented && r->key != key)
 		fail(r, r->line, "an indented line that continues no value");
 	else if (r->indented && !key->type->list)
