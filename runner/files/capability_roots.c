@@ -90,53 +90,10 @@ write_skill(struct json_writer *w, struct place *p, const char *path)
 	json_end(w, '}');
 }
 
-/* The manifest of the nearest directory above that has one. */
 static void
-write_inherited(struct json_writer *w, struct place *p)
+write_manifest(void *arg, const char *path, const struct buf *text)
 {
-	_cleanup_free_ char *top = xstrdup(p->root), *path = NULL;
-	struct buf text;
-	char *slash;
-
-	while ((slash = strrchr(top, '/')) != NULL) {
-		*slash = '\0';
-		if (!discover_read_manifest(p, top, &path, &text))
-			continue;
-		discover_write_file(w, path, &text);
-		buf_clear(&text);
-		return;
-	}
-}
-
-/*
- * Manifests by whose names the skills below them are called: the root's own or
- * an inherited one, and the first of each directory below.
- */
-static void
-write_namespaces(struct json_writer *w, struct place *p, const char *own,
-    const struct buf *manifest)
-{
-	_cleanup_free_ char *root = discover_uri_of(p->root);
-	const char *seen = root;
-	struct buf text;
-
-	json_key_begin(w, "namespaceManifests", '[');
-	if (own != NULL)
-		discover_write_file(w, own, manifest);
-	else
-		write_inherited(w, p);
-	for (size_t i = 0; i < p->manifests.count; i++) {
-		const struct found_file *f = &p->manifests.all[i];
-
-		if (strcmp(seen, f->top) == 0)
-			continue;
-		seen = f->top;
-		if (discover_read_text(p, f->path, &text) == 0) {
-			discover_write_file(w, f->path, &text);
-			buf_clear(&text);
-		}
-	}
-	json_end(w, ']');
+	discover_write_file(arg, path, text);
 }
 
 static void
@@ -155,7 +112,9 @@ write_found(struct json_writer *w, struct place *p)
 	for (size_t i = 0; i < p->skills.count; i++)
 		write_skill(w, p, p->skills.all[i].path);
 	json_end(w, ']');
-	write_namespaces(w, p, own, &manifest);
+	json_key_begin(w, "namespaceManifests", '[');
+	discover_manifests(p, own, &manifest, write_manifest, w);
+	json_end(w, ']');
 	if (own != NULL)
 		buf_clear(&manifest);
 	discover_clear(p);

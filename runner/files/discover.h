@@ -87,6 +87,13 @@ void discover_clear(struct place *p);
 bool discover_read_manifest(
     struct place *p, const char *top, char **path, struct buf *b);
 
+/* Visits the manifests by whose names the skills below them are called: the
+ * place's own, which the caller has read (NULL: there is none), or the nearest
+ * above it, and the first of each directory below. */
+typedef void manifest_fn(void *arg, const char *path, const struct buf *text);
+void discover_manifests(struct place *p, const char *own,
+    const struct buf *text, manifest_fn *visit, void *arg);
+
 /* Returns the path without its last `levels` names, or its URI. The caller owns
  * them. */
 char *discover_directory_of(const char *path, int levels);

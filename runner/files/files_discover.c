@@ -239,8 +239,9 @@ discover_scan(struct place *p)
 
 /* A manifest that is invalid names nothing. */
 static void
-place_add_namespace(struct place *p, const char *path, const struct buf *b)
+add_namespace(void *arg, const char *path, const struct buf *b)
 {
+	struct place *p = arg;
 	char *name = plugin_manifest_name((const char *)b->data, b->len);
 	struct namespace *n;
 
@@ -273,7 +274,7 @@ discover_read_manifest(
 
 /* A place without a manifest may lie in a plugin. */
 static void
-place_inherit_namespace(struct place *p)
+visit_inherited(struct place *p, manifest_fn *visit, void *arg)
 {
 	_cleanup_free_ char *top = xstrdup(p->root), *path = NULL;
 	struct buf b;
@@ -282,27 +283,33 @@ place_inherit_namespace(struct place *p)
 	while ((slash = strrchr(top, '/')) != NULL) {
 		*slash = '\0';
 		if (discover_read_manifest(p, top, &path, &b)) {
-			place_add_namespace(p, path, &b);
+			visit(arg, path, &b);
 			buf_clear(&b);
 			return;
 		}
 	}
 }
 
-/* The first manifest of a plugin counts. `seen`: of the place itself. */
-static void
-place_find_namespaces(struct place *p, const char *seen)
+void
+discover_manifests(struct place *p, const char *own, const struct buf *text,
+    manifest_fn *visit, void *arg)
 {
+	_cleanup_free_ char *root = discover_uri_of(p->root);
+	const char *seen = root;
 	struct buf b;
 
+	if (own != NULL)
+		visit(arg, own, text);
+	else
+		visit_inherited(p, visit, arg);
 	for (size_t i = 0; i < p->manifests.count; i++) {
 		const struct found_file *f = &p->manifests.all[i];
 
-		if (seen != NULL && strcmp(seen, f->top) == 0)
+		if (strcmp(seen, f->top) == 0)
 			continue;
 		seen = f->top;
 		if (discover_read_text(p, f->path, &b) == 0) {
-			place_add_namespace(p, f->path, &b);
+			visit(arg, f->path, &b);
 			buf_clear(&b);
 		}
 	}
@@ -456,17 +463,12 @@ discover_skills(struct place *p)
 static void
 search(struct place *p, const struct installed *in)
 {
-	_cleanup_free_ char *path = NULL, *uri = NULL;
+	_cleanup_free_ char *path = NULL;
 	struct buf text;
 
 	discover_scan(p);
-	if (discover_read_manifest(p, p->root, &path, &text)) {
-		place_add_namespace(p, path, &text);
-		uri = discover_uri_of(p->root);
-	} else {
-		place_inherit_namespace(p);
-	}
-	place_find_namespaces(p, uri);
+	discover_read_manifest(p, p->root, &path, &text);
+	discover_manifests(p, path, &text, add_namespace, p);
 	if (in == NULL)
 		discover_skills(p);
 	else if (path != NULL)
