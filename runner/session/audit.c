@@ -123,8 +123,8 @@ audit_started(const struct session_process *p, char *const argv[],
 	us = now_us() - began_us;
 	started.start_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 	audit_copy_id(started.process, (struct slice){ p->id, p->id_len });
-	started.cwd_cut = audit_copy(started.cwd, sizeof(started.cwd),
-	    (struct slice){ cwd, strlen(cwd) });
+	started.cwd_cut =
+	    audit_copy(started.cwd, sizeof(started.cwd), slice_of(cwd));
 	started.redacted =
 	    audit_command(s, argv, started.command, &started.command_cut);
 	put_policy(&started, &p->sandbox);
@@ -264,40 +264,16 @@ audit_request_network(struct session *s, const struct netproxy_decided *d)
 
 /* --- requests ----------------------------------------------------------- */
 
-/*
- * The operations that are recorded, and whether they write. fs/open writes when
- * its mode is `replace`. Blocks of an open file are not recorded; its fs/open
- * is.
- */
-static const struct operation {
-	const char *name;
-	bool writes;
-} operations[] = {
-	{ "fs/writeFile", true },
-	{ "fs/createDirectory", true },
-	{ "fs/remove", true },
-	{ "fs/copy", true },
-	{ "fs/move", true },
-	{ "fs/chmod", true },
-	{ "fs/symlink", true },
-	{ "fs/setTimes", true },
-	{ "fs/open", false },
-	{ "fs/readFile", false },
-	{ "fs/getMetadata", false },
-	{ "fs/canonicalize", false },
-	{ "fs/readDirectory", false },
-	{ "fs/walk", false },
-	{ "fs/watch", false },
-};
-
+/* Blocks of an open file are not recorded; its fs/open is. */
 static bool
-is_recorded(const struct record *r, const char *name, const struct fs_params *p)
+is_recorded(const struct record *r, const struct rpc_method *m,
+    const struct fs_params *p)
 {
-	for (size_t i = 0; i < nitems(operations); i++)
-		if (strcmp(operations[i].name, name) == 0)
-			return r->wanted.files == AUDIT_FILES_ALL ||
-			       operations[i].writes || p->replace;
-	return false;
+	if (m->family != FAMILY_FILESYSTEM || m->use == FILE_HANDLE ||
+	    m->use == FILE_CLOSES)
+		return false;
+	return r->wanted.files == AUDIT_FILES_ALL || m->use == FILE_CHANGES ||
+	       p->replace;
 }
 
 bool
@@ -309,8 +285,7 @@ audit_wants_files(const struct session *s)
 static bool
 copy_path(char *to, size_t cap, const char *path)
 {
-	return path != NULL &&
-	       audit_copy(to, cap, (struct slice){ path, strlen(path) });
+	return path != NULL && audit_copy(to, cap, slice_of(path));
 }
 
 bool
@@ -321,12 +296,12 @@ audit_file(struct request *r, const struct rpc_method *method,
 	struct control_file file = { .sandboxed = sandboxed };
 	size_t room = sizeof(file.path);
 
-	if (!audit_wants_files(s) || !is_recorded(s->record, method->name, p))
+	if (!audit_wants_files(s) || !is_recorded(s->record, method, p))
 		return true;
 	if (!audit_permits(r))
 		return false;
-	audit_copy(file.operation, sizeof(file.operation),
-	    (struct slice){ method->name, strlen(method->name) });
+	audit_copy(
+	    file.operation, sizeof(file.operation), slice_of(method->name));
 	file.cut = copy_path(file.path, room, p->path.path);
 	if (p->target.len > 0)
 		file.cut |= audit_copy(file.destination, room, p->target);
