@@ -36,46 +36,6 @@ fail(struct reader *r, yaml_mark_t place, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Returns what is told of an error of libyaml: its own words if there are no
- * better ones. */
-static const char *
-words_for(const char *problem)
-{
-	static const char *const words[][2] = {
-		{ "control characters are not allowed", "a control character" },
-		{ "found character that cannot start any token",
-		    "a character that begins no value" },
-		{ "block sequence entries are not allowed in this context",
-		    "a `-` where no list may begin" },
-		{ "mapping values are not allowed in this context",
-		    "a `:` where no key is" },
-		{ "could not find expected ':'", "expected `:`" },
-		{ "found unexpected ':'", "an unexpected `:`" },
-		{ "did not find expected node content",
-		    "a character that begins no value" },
-		{ "did not find expected ',' or ']'", "expected `,` or `]`" },
-		{ "did not find expected ',' or '}'", "expected `,` or `}`" },
-		{ "did not find expected '-' indicator", "expected `- `" },
-		{ "did not find expected key", "expected a key" },
-		{ "did not find expected comment or line break",
-		    "text behind the head of a block of text" },
-		{ "found a tab character that violates indentation",
-		    "a tab in the indentation" },
-		{ "found a tab character where an indentation space is expected",
-		    "a tab in the indentation" },
-		{ "found unexpected end of stream",
-		    "a string that does not end" },
-		{ "found unknown escape character", "invalid escape" },
-		{ "found invalid Unicode character escape code",
-		    "an escape that is no character" },
-	};
-
-	for (size_t i = 0; i < nitems(words); i++)
-		if (strcmp(problem, words[i][0]) == 0)
-			return words[i][1];
-	return problem;
-}
-
 /* libyaml names a byte that may not be in the text by its offset only. */
 static yaml_mark_t
 place_of(const struct reader *r, size_t offset)
@@ -101,10 +61,9 @@ next(struct reader *r)
 	if (p->problem == NULL)
 		fail(r, p->mark, "no memory");
 	else if (p->error == YAML_READER_ERROR)
-		fail(r, place_of(r, p->problem_offset), "%s",
-		    words_for(p->problem));
+		fail(r, place_of(r, p->problem_offset), "%s", p->problem);
 	else
-		fail(r, p->problem_mark, "%s", words_for(p->problem));
+		fail(r, p->problem_mark, "%s", p->problem);
 	return false;
 }
 
@@ -266,11 +225,10 @@ yaml_clear(struct yaml_doc *doc)
 const struct yaml_value *
 yaml_get(const struct yaml_value *mapping, const char *key, bool *again)
 {
-	struct slice wanted = { key, strlen(key) };
 	const struct yaml_value *found = NULL;
 
 	for (const struct yaml_value *v = mapping->first; v; v = v->next)
-		if (slice_equal(v->key, wanted)) {
+		if (slice_equal(v->key, slice_of(key))) {
 			*again |= found != NULL;
 			if (found == NULL)
 				found = v;

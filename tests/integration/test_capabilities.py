@@ -119,7 +119,7 @@ def test_front_matter(client, home):
     assert found["folded"]["description"] == "line1 line2 line3"
     assert found["colon"]["description"] == "Build for AWS: ECS"
     assert found["dq"]["name"] == "a b é c" and found["mapname"]["name"] == "{a: b}"
-    assert f"{METADATA}{home}/skills/gt/SKILL.md: line 3, column 16: text behind the head of a block of text" \
+    assert f"{METADATA}{home}/skills/gt/SKILL.md: line 3, column 16: did not find expected comment or line break" \
         in r["warnings"]
 
 
