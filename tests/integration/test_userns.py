@@ -15,7 +15,7 @@ import pytest
 from conftest import BUILD, RUNNER, WRAP, channel_version, frontend_version
 
 CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX = 30, 32, 34, 36, 38, 40
-AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY = 42, 44, 46, 48
+AUDIT, AUDIT_STATE, RECORDING_FILE, IDENTIFY, SHOW = 42, 44, 46, 48, 56
 FRONTEND = BUILD / "daemon/frontend/execd-frontend"
 
 
@@ -100,6 +100,7 @@ COMMANDS = {
     "TERMINATE": (u32(TERMINATE), 0), "WATCH": (watch(), 1),
     "AUDIT": (u32(AUDIT) + b"\0" + 2 * string(b""), 0), "AUDIT_STATE": (u32(AUDIT_STATE) + b"\1" + string(b""), 0),
     "RECORDING_FILE": (u32(RECORDING_FILE) + u32(5), 0), "IDENTIFY": (u32(IDENTIFY) + u32(1), 0),
+    "COMMANDS": (u32(SHOW), 0),
 }
 STATES = {"FRESH": [], "CONFIGURED": ["CONFIGURE"], "READY": ["CONFIGURE", "SANDBOX"]}
 # With a record, which comes before the sandbox or never.
@@ -109,6 +110,7 @@ PERMITTED = {("FRESH", "CONFIGURE"), ("CONFIGURED", "SANDBOX"), ("CONFIGURED", "
              ("READY", "SANDBOX"), ("READY, AUDITED", "SANDBOX"),
              ("READY", "DETACH"), ("READY", "TERMINATE"), ("READY", "WATCH"), ("AUDITED", "SANDBOX"),
              ("AUDITED", "AUDIT_STATE"), ("READY, AUDITED", "ATTACH"), ("READY, AUDITED", "DETACH"),
+             ("READY", "COMMANDS"), ("READY, AUDITED", "COMMANDS"),
              ("READY", "IDENTIFY"), ("READY, AUDITED", "IDENTIFY"), ("READY, AUDITED", "TERMINATE"), ("READY, AUDITED", "WATCH"), ("READY, AUDITED", "AUDIT_STATE")}
 
 
@@ -144,7 +146,7 @@ def test_commands_to_a_runner_that_ends(command):
         said += channel.recv(1000)
     p.send(*COMMANDS["TERMINATE"])
     p.send(*COMMANDS[command])
-    if command in ("DETACH", "IDENTIFY", "SANDBOX", "TERMINATE"):   # two brokers may both end it
+    if command in ("COMMANDS", "DETACH", "IDENTIFY", "SANDBOX", "TERMINATE"):   # two brokers may both end it
         p.control.shutdown(socket.SHUT_WR)
         status, log = p.end()
         assert status == 0 and "impossible" not in log, log
@@ -177,7 +179,7 @@ def test_a_broker_of_another_version_asks():
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_no_order_in_every_state(state):
     """Messages of the other doors, and numbers that are nothing."""
-    for number in set(range(100)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX} - ({IDENTIFY} if state == "READY" else set()):
+    for number in set(range(100)) - {CONFIGURE, ATTACH, DETACH, TERMINATE, WATCH, SANDBOX} - ({IDENTIFY, SHOW} if state == "READY" else set()):
         p = Program(RUNNER)
         for before in STATES[state]:
             p.send(*COMMANDS[before])
