@@ -107,6 +107,13 @@ session_list_report(struct session *s, const union runner_report *r)
 
 /* --- what runs in a session ----------------------------------------------- */
 
+static void
+forget_commands(struct session *s)
+{
+	free(s->commands.shown);
+	s->commands.shown = NULL;
+}
+
 /* One question at a time, so that a runner that reads nothing is not flooded.
  */
 bool
@@ -114,7 +121,7 @@ session_ask_commands(struct session *s)
 {
 	if (s->runner.hung_up || s->runner.version < RUNNER_LIMITS)
 		return false;
-	free(steal_pointer(&s->commands.shown));
+	forget_commands(s);
 	if (!s->commands.asked)
 		session_send_command(s, RUNNER_COMMAND_COMMANDS, NULL, NULL, 0);
 	s->commands.asked = true;
@@ -127,7 +134,7 @@ session_forget_commands(struct registry *r, const char *id)
 	struct session *s = id[0] != '\0' ? session_of_id(r, id) : NULL;
 
 	if (s != NULL)
-		free(steal_pointer(&s->commands.shown));
+		forget_commands(s);
 }
 
 static bool
