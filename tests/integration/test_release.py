@@ -163,6 +163,8 @@ def test_prepare_and_tag(clone, tmp_path):
     assert assert_one_version(tree) == "97.5.0"
     assert "nothing unreleased" in release("prepare", "97.6.0").stderr
     assert "not committed" in release("--tag", "--source", tmp_path / "a").stderr
+    assert release("--source", tmp_path / "a").returncode == 0
+    assert f"execd-{version_of(clone)}.tar.gz" in sums(tmp_path / "a"), "the number is that of the commit, too"
     output(*GIT, "-C", tree, "commit", "-q", "-a", "-m", "97.5.0", env=env)
     assert "not in CI" in release("--tag", "--source", tmp_path / "b", CI="true").stderr
     r = release("--tag", "--source", tmp_path / "c")

@@ -600,7 +600,7 @@ def test_a_name_in_tmp_is_as_a_socket_would_be(user, session, enabled, place, tm
 os.chdir("/tmp/{tmp_name}"); os.umask(0o027)
 s = bind("s"); print(oct(os.stat("s").st_mode & 0o777)); connect("s"); tried("again", lambda: bind("s"))
 os.chmod("s", 0o600); os.chown("s", os.geteuid(), os.getegid()); os.rename("s", "t"); c = connect("/tmp/{tmp_name}/t")
-s.accept(); s.accept()[0].send(b"hi"); print(c.recv(9)); s.close(); tried("stale", lambda: connect("t"))
+s.accept(); s.accept()[0].send(b"hi"); print(c.recv(9)); tried("bound", lambda: s.bind("u")); s.close(); tried("stale", lambda: connect("t"))
 tried("taken", lambda: bind("t")); os.unlink("t"); kept = bind("t"); tried("missing", lambda: bind("none/s"))
 print(sorted(os.listdir()), flush=True); sys.stdin.read()
 """, f"{place}/p.py")
@@ -611,7 +611,7 @@ print(sorted(os.listdir()), flush=True); sys.stdin.read()
     leads_nowhere(user, f"/tmp/{tmp_name}/t")
     session.call("process/closeStdin", {"processId": id})
     assert session.finished(id).stdout.splitlines() == [
-        "0o750", "again EADDRINUSE", "b'hi'", "stale ECONNREFUSED", "taken EADDRINUSE", "missing ENOENT", "['t']"]
+        "0o750", "again EADDRINUSE", "b'hi'", "bound EINVAL", "stale ECONNREFUSED", "taken EADDRINUSE", "missing ENOENT", "['t']"]
 
 
 def test_who_takes_the_place_of_a_name_in_tmp(user, session, enabled, tmp_name):

@@ -124,6 +124,9 @@ def main():
     sections = [b[0] for b in found]
     begin = sections.index(args.begin) if args.begin else 0
     end = sections.index(args.until) if args.until else len(found)
+    if begin >= end:
+        print(f"not ok {args.page.name}: there are no blocks")
+        return 1
     for section, line, path, lines in found[begin:end]:
         since = time.monotonic()
         wrong = fault(path, lines)

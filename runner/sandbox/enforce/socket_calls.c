@@ -608,16 +608,19 @@ bind_behind_link(const struct waiting *w)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char path[PATH_BYTES];
+	int err;
 
 	copy_path(w, path);
 	snprintf(at.sun_path, sizeof(at.sun_path), VIEW_TMP "/.socket-%llx",
 	    (unsigned long long)w->made.socket);
 	if (symlinkat(at.sun_path, AT_FDCWD, path) < 0)
-		return -EACCES;
+		return errno == EEXIST ? -EADDRINUSE : -EACCES;
 	if (bind(w->fd, (const void *)&at, sizeof(at)) == 0)
 		return 0;
+	/* The name is taken if this very socket was bound before. */
+	err = errno == EADDRINUSE || errno == EINVAL ? -EINVAL : -EACCES;
 	unlinkat(AT_FDCWD, path, 0);
-	return -EACCES;
+	return err;
 }
 
 /*
