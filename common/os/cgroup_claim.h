@@ -22,7 +22,7 @@ struct cgroup_claim {
 /*
  * Makes the group for a program, this one or its parent, or takes that of one
  * that was killed. In version 2 all its processes move into it, and all
- * controllers are handed down. If that fails, every step is undone.
+ * controllers are handed down. If one step fails, those before it are undone.
  *
  * Returns 0 with the group, or -errno without one. why[CGROUP_CLAIM_WHY_MAX]
  * then says in words what is missing; it is also filled, and otherwise empty,

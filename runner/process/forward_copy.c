@@ -20,7 +20,7 @@ static const struct filter_rule permitted[] = { ALLOW(read), ALLOW(write),
 	ALLOW(getsockopt), ALLOW(restart_syscall), ALLOW(rt_sigreturn),
 	ALLOW(exit_group) };
 
-/* Not by dprintf(3), which makes calls that are not permitted. */
+/* dprintf(3) makes calls that are not permitted, so this calls write(2). */
 static int
 complain(const char *what, int err)
 {

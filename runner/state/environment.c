@@ -301,7 +301,7 @@ argv_build(const struct json_value *strings, const struct slice *arg0)
 
 enum value { TO_HTTP, TO_SOCKS, NOT_THROUGH, LITERAL };
 
-/* Those of the peer. */
+/* The peer sets the same ones. */
 static const struct proxy_variable {
 	const char *name;
 	enum value value;

@@ -19,9 +19,10 @@ char **environment_build(char *const *base, const struct env_policy *policy,
     char *const *exports, const struct json_value *env);
 
 /*
- * Both return a copy of a vector; one free() frees it. In the first one
- * variable is set: NULL if the value holds a NUL byte. In the other those of
- * the names (NULL-terminated) that are not set have the value.
+ * Both return a copy of a vector, which one free() frees. environment_with()
+ * sets one variable, and returns NULL if the value holds a NUL byte.
+ * environment_default() sets those of the names (NULL-terminated) that are not
+ * set yet.
  */
 char **environment_with(
     char *const *envp, const char *name, struct slice value);

@@ -130,7 +130,7 @@ test_nothing_moved(void **state)
 {
 	size_t moved = 0;
 
-	/* Recorded where pointers and long have 8 bytes. */
+	/* The numbers are of machines with pointers and long of 8 bytes. */
 	if (sizeof(void *) != 8 || sizeof(long) != 8)
 		skip();
 	for (size_t i = 0; i < nitems(rows); i++) {

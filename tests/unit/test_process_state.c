@@ -386,8 +386,8 @@ test_output_that_is_held(void **state)
 	assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).n, 3);
 	process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));
 	assert_int_equal(read_all(&s, 0, UINT64_MAX, &next).n, 3);
-	/* A client that names too many bytes is not believed: later output has
-	 * not arrived because of it. */
+	/* The client names more bytes than there are. Later output has not
+	 * arrived for all that. */
 	process_state_arrived(&s, UINT64_MAX);
 	for (uint64_t i = 1; i <= 3; i++)
 		process_state_output(&s, STREAM_STDOUT, chunk, sizeof(chunk));

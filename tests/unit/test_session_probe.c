@@ -185,7 +185,8 @@ test_one_that_is_ending_is_not_asked(void **state)
 	assert_false(begins());
 }
 
-/* What a runner says of its commands, unless nobody asked. */
+/* Takes what a runner says of its commands, which is refused if nobody asked.
+ */
 static int
 tell(const struct control_commands *c)
 {
