@@ -5,14 +5,11 @@
  * object, and a line for each event. It is read line by line, and nothing but
  * what was recorded is written.
  */
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "base.h"
 #include "cmd.h"
+#include "run.h"
 
 #define LINE_BYTES_MAX (1u << 20)
 #define SECONDS_MAX    1e9
@@ -45,7 +42,7 @@ static volatile sig_atomic_t ended;
 static void
 on_signal(int number)
 {
-	ended = 1;
+	ended = number;
 }
 
 /* Refuses a line. Returns false. */
@@ -59,7 +56,7 @@ refuse(struct replay *r, size_t column, const char *why)
 
 /* --- lines ---------------------------------------------------------------- */
 
-/* The parser knows one line, and its error ends with where in it. */
+/* The parser knows one line only. Its error ends with the place in it. */
 static bool
 refuse_json(struct replay *r, struct json_doc *doc)
 {
@@ -85,7 +82,8 @@ next_line(struct replay *r, struct json_doc *doc)
 
 	r->number++;
 	if (fgets(r->line, LINE_BYTES_MAX, r->in) == NULL)
-		return false;
+		return ferror(r->in) && !ended ? refuse(r, 1, strerror(errno))
+					       : false;
 	len = strlen(r->line);
 	if (len > 0 && r->line[len - 1] == '\n')
 		len--;
@@ -159,25 +157,31 @@ take_key(struct replay *r)
 		r->paused = !r->paused;
 }
 
-/* Waits for so long, not counting pauses. */
+/* Waits for so long, not counting pauses. A signal comes only while it polls,
+ * so none is missed before that. */
 static void
 wait_for(struct replay *r, double seconds)
 {
 	int64_t left = (int64_t)(seconds * 1000), begun;
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	sigset_t set = signals_that_end(), before;
 
+	sigprocmask(SIG_BLOCK, &set, &before);
 	while (!r->over && !ended && (left > 0 || r->paused)) {
-		int ms = r->paused ? -1 : left < INT_MAX ? (int)left : INT_MAX;
+		const struct timespec most = { left / 1000,
+			left % 1000 * 1000000 };
 		int ready;
 
 		begun = now_ms();
-		ready = poll(&p, r->listens, ms);
+		ready =
+		    ppoll(&p, r->listens, r->paused ? NULL : &most, &before);
 		if (!r->paused)
 			left -= now_ms() - begun;
 		if (ready > 0)
 			take_key(r);
 		r->paused &= r->listens;
 	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Returns for how long the event is waited for. */
@@ -237,25 +241,20 @@ static void
 play(struct replay *r)
 {
 	const struct sigaction act = { .sa_handler = on_signal };
-	struct termios was, raw;
+	bool raw;
 
-	r->listens = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
-		     tcgetattr(STDIN_FILENO, &was) == 0;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	if (!r->listens) {
-		while (play_one(r))
-			continue;
-		return;
-	}
-	raw = was;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | ISIG);
-	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	raw = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+	      terminal_raw() == 0;
+	r->listens = raw;
 	while (play_one(r))
 		continue;
-	/* With what the terminal answered, which is not for the shell. */
-	tcsetattr(STDIN_FILENO, TCSAFLUSH, &was);
+	/* What the terminal has answered is not for the shell. */
+	if (raw && tcdrain(STDOUT_FILENO) == 0)
+		tcflush(STDIN_FILENO, TCIFLUSH);
+	terminal_restore();
 }
 
 /* Returns 0, or the exit status after a message. */
@@ -272,9 +271,8 @@ take_options(struct execctl *ctl, struct replay *r)
 		if (end == speed || *end != '\0' ||
 		    !(r->speed >= 0.01 && r->speed <= SPEED_MAX))
 			return execctl_fail(ctl, EXIT_CTL_USAGE,
-			    "--speed %s: a number from 0.01 to 1000 is "
-			    "expected",
-			    speed);
+			    "--speed %s: a number from 0.01 to %d is expected",
+			    speed, SPEED_MAX);
 	}
 	code = take_duration(ctl, "idle-limit", DURATION_MAX, &idle_ms);
 	if (code == 0)
@@ -283,7 +281,6 @@ take_options(struct execctl *ctl, struct replay *r)
 	r->seek_s = (double)seek_ms / 1000;
 	return code;
 }
-_Static_assert(SPEED_MAX == 1000, "the sentence above");
 
 int
 cmd_replay(struct execctl *ctl)
@@ -302,10 +299,7 @@ cmd_replay(struct execctl *ctl)
 	r.line = xmalloc(LINE_BYTES_MAX);
 	if (read_head(&r))
 		play(&r);
-	if (r.code == 0 && ferror(r.in))
-		r.code = execctl_fail(
-		    ctl, EXIT_CTL_REFUSED, "%s: %s", r.path, strerror(errno));
 	free(r.line);
 	fclose(r.in);
-	return r.code;
+	return r.code == 0 && ended ? 128 + ended : r.code;
 }

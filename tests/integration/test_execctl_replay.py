@@ -2,6 +2,7 @@
 """execctl replay: what record-tty wrote, on the user's terminal (execctl(1))."""
 import json
 import os
+import signal
 import subprocess
 
 import pytest
@@ -68,17 +69,30 @@ def test_what_is_no_asciicast_is_refused(replay, text, said):
     assert said in replay(text, "--idle-limit", "1ms", code=125)
 
 
+def test_a_file_that_cannot_be_read(directory):
+    r = subprocess.run([EXECCTL, "replay", directory], capture_output=True, text=True, timeout=30)
+    assert r.returncode == 125 and "Is a directory" in r.stderr and "empty" not in r.stderr, r
+
+
 @pytest.mark.parametrize("args", [("--speed", "0"), ("--speed", "x"), ("--speed", "nan"), ("--seek", "x"), ("--idle-limit", "-1")])
 def test_options(replay, args):
     replay(HEAD, *args, code=255)
 
 
 def test_keys(directory):
-    """q ends it and space pauses; what the terminal answers is no key."""
+    """q ends it; what the terminal answers is no key, and a line feed stays one."""
     (directory / "x.cast").write_text(events([0, "o", "begin"], [1e8, "o", "end"]))
     argv = [EXECCTL, "replay", directory / "x.cast"]
     code, got = in_terminal(argv, lambda got: b"begin" in got, b"q")
     assert code == 0 and got == b"begin"
-    (directory / "x.cast").write_text(events([0, "o", "begin"], [0.1, "o", "end"]))
+    (directory / "x.cast").write_text(events([0, "o", "begin"], [0.1, "o", "\nend"]))
     code, got = in_terminal(argv, lambda got: b"begin" in got, b"\x1bP1$r0 q\x1b\\")
-    assert code == 0 and got == b"beginend"
+    assert code == 0 and got == b"begin\nend"
+
+
+def test_a_signal_ends_it(directory):
+    (directory / "x.cast").write_text(events([0, "o", "begin"], [1e8, "o", "end"]))
+    p = subprocess.Popen([EXECCTL, "replay", directory / "x.cast"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    assert p.stdout.read(5) == b"begin"
+    p.terminate()
+    assert p.communicate(timeout=30)[0] == b"" and p.returncode == 128 + signal.SIGTERM
