@@ -33,8 +33,9 @@ int cmd_replay(struct execctl *ctl);
 
 /* cmd_files.c */
 extern const struct option_row ls_options[];
-extern const struct option_row cat_options[];
-extern const struct option_row rm_options[], mv_options[], mkdir_options[];
+extern const struct option_row rm_options[], mkdir_options[];
+/* Commands on paths take these if they have no others. */
+extern const struct option_row sandbox_options[];
 /* Connects to the server of the paths, which may be NAME:PATH or :PATH as in
  * cp, and leaves PATH. */
 int connect_to_paths(struct execctl *ctl);
@@ -48,7 +49,6 @@ int cmd_mkdir(struct execctl *ctl);
 int complete_paths(struct execctl *ctl, const char *word);
 
 /* cmd_edit.c */
-extern const struct option_row edit_options[];
 int cmd_edit(struct execctl *ctl);
 
 /* cmd_copy.c */

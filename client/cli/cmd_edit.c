@@ -11,12 +11,7 @@
 
 #define SUFFIX_MAX 100 /* bytes of the file's name in that of the copy */
 
-const struct option_row edit_options[] = {
-	FILES_SANDBOX_OPTIONS,
-	{ 0 },
-};
-
-/* What the server says of the file. Another size or time means that somebody
+/* The server says this of the file. Another size or time means that somebody
  * else has changed it. */
 struct version {
 	bool there;

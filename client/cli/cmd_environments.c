@@ -71,8 +71,9 @@ unconst(const char *s)
 	return (char *)(uintptr_t)s;
 }
 
-/* File names are absolute there, because execctl may later run in another
- * directory. Returns the name, which the caller frees; NULL: none is given. */
+/* The file of environments has absolute names, because execctl may later run in
+ * another directory. Returns the name, which the caller frees; NULL: none is
+ * given. */
 static char *
 absolute(const struct execctl *ctl, const char *name)
 {
@@ -141,7 +142,7 @@ take_key(struct execctl *ctl, struct execd_environment *e)
 	return 0;
 }
 
-/* Which server is meant by who names none. */
+/* Says which server is meant if a command names none. */
 static void
 say_default(struct execctl *ctl, const char *name)
 {
@@ -215,7 +216,7 @@ rename_environment(struct execctl *ctl, const char *name, const char *new_name)
 	return 0;
 }
 
-/* Who vouches for the server, in a word for programs and in words. */
+/* They say who vouches for the server: to programs, and to people. */
 static const char *const trusted_by[][2] = {
 	{ "key", "by its key" },
 	{ "authority", "by an authority" },

@@ -21,7 +21,7 @@ const struct option_row ls_options[] = {
 	{ 0 },
 };
 
-const struct option_row cat_options[] = {
+const struct option_row sandbox_options[] = {
 	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
@@ -30,11 +30,6 @@ const struct option_row rm_options[] = {
 	{ "recursive", 'r', NULL,
 	    "directories, and everything in them (also -R)", .also = 'R' },
 	{ "force", 'f', NULL, "what is not there is no failure" },
-	FILES_SANDBOX_OPTIONS,
-	{ 0 },
-};
-
-const struct option_row mv_options[] = {
 	FILES_SANDBOX_OPTIONS,
 	{ 0 },
 };
@@ -410,22 +405,24 @@ static int
 each_path(struct execctl *ctl, int (*one)(struct execctl *, const char *))
 {
 	const struct parsed *p = ctl->parsed;
-	int code = connect_to_paths(ctl), worst = code;
+	int code = connect_to_paths(ctl), worst = 0;
 
-	for (int i = 0; worst == 0 && i < p->narguments; i++)
+	if (code != 0)
+		return code;
+	for (int i = 0; i < p->narguments; i++)
 		if (p->arguments[i][0] == '\0')
-			worst = execctl_fail(ctl, EXIT_CTL_USAGE,
+			return execctl_fail(ctl, EXIT_CTL_USAGE,
 			    "%s: a path is empty; nothing was done",
 			    p->command->name);
-	for (int i = 0; (worst == 0 || i > 0) && i < p->narguments; i++) {
+	for (int i = 0; i < p->narguments; i++) {
 		code = one(ctl, p->arguments[i]);
 		worst = code > worst ? code : worst;
 	}
 	return worst;
 }
 
-/* Ends the params, and calls a method that is not repeated, unless it has the
- * same effect then. Returns the exit status. */
+/* Ends the params and calls the method. `repeat' says that a second call has
+ * the same effect. Returns the exit status. */
 static int
 do_to(struct execctl *ctl, const char *method, struct json_text *params,
     bool repeat, const char *what)
@@ -455,7 +452,15 @@ is_directory(struct execctl *ctl, const char *path, bool follow)
 	return is;
 }
 
-/* The last name of the path, without slashes behind it, which are cut off. */
+static const char *
+last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* Cuts off the slashes at the end of the path. Returns its last name. */
 static const char *
 cut_last(char *path)
 {
@@ -463,7 +468,7 @@ cut_last(char *path)
 
 	while (len > 0 && path[len - 1] == '/')
 		path[--len] = '\0';
-	return strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+	return last_name(path);
 }
 
 static int
@@ -476,7 +481,7 @@ remove_path(struct execctl *ctl, const char *given)
 	const char *last = cut_last(path);
 	struct json_text t;
 
-	/* As rm(1), and the home directory, which is one slip away. */
+	/* rm(1) refuses these, too. The home directory is one slip away. */
 	cut_last(home);
 	if (last[0] == '\0' || strcmp(last, ".") == 0 ||
 	    strcmp(last, "..") == 0 || strcmp(path, home) == 0)
@@ -591,8 +596,7 @@ connect_to_server(struct execctl *ctl)
 {
 	return (ctl->environment.url != NULL ||
 		   execctl_find_server(ctl) == 0) &&
-	       strncasecmp(ctl->environment.url, "stdio:", 6) != 0 &&
-	       strncasecmp(ctl->environment.url, "ask:", 4) != 0 &&
+	       !url_starts_program(ctl->environment.url) &&
 	       execctl_connect(ctl, NULL, false) == 0;
 }
 
@@ -616,7 +620,7 @@ complete_paths(struct execctl *ctl, const char *word)
 	be_quiet();
 	if (server_path_take(ctl, &path) != 0 || !connect_to_server(ctl))
 		return 0;
-	last = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
+	last = last_name(path);
 	directory = xstrndup(path, (size_t)(last - path));
 	full = remote_path(ctl, directory);
 	call_path(ctl, "fs/readDirectory", full, &r);

@@ -17,7 +17,7 @@ struct stream_of {
 	struct child *child;
 	struct source source; /* fd -1: closed */
 	FILE *to;
-	struct buf text; /* the beginning of a line */
+	struct buf text; /* of a line that has not ended yet */
 };
 
 struct child {
@@ -108,7 +108,7 @@ stream_ready(void *arg)
 
 /* --- Children ----------------------------------------------------------- */
 
-/* The options of this execctl, for one environment. Runs in the child. */
+/* Executes execctl with the options of this one, for one environment. */
 static void
 become(const struct parsed *p, const char *name)
 {
@@ -280,7 +280,7 @@ take_options(struct many *m)
 	return take_names(m, option(p, "environment"));
 }
 
-/* The largest of their statuses. */
+/* Tells how each has ended. Returns the largest of their statuses. */
 static int
 sum_up(const struct many *m)
 {

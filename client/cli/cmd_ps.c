@@ -279,8 +279,7 @@ ask_chosen(struct ps *ps)
 	execctl_init(&to, ps->ctl->parsed);
 	to.quiet = true;
 	if (execctl_find_server(&to) == 0 &&
-	    strncasecmp(to.environment.url, "ask:", 4) != 0 &&
-	    strncasecmp(to.environment.url, "stdio:", 6) != 0 &&
+	    !url_starts_program(to.environment.url) &&
 	    !server_of(ps, to.environment.url)->listed &&
 	    !server_of(ps, to.environment.url)->failed) {
 		if (to.environment.connect_timeout_ms == 0)

@@ -615,8 +615,8 @@ execd_environment_add(const struct execd_environment *e, const char *token_file,
 
 /* --- Changing one ------------------------------------------------------- */
 
-/* Where in the file a line is, as inih reads it: behind a key, a line that
- * begins with a blank goes on with that key. */
+/* It says where in the file a line is. As inih reads it, a line that begins
+ * with a blank goes on with the key before it. */
 struct place {
 	const char *name;
 	const char *at;	   /* the name in the line; NULL: it is not there */
@@ -653,7 +653,7 @@ is_part(struct place *p, const char *line)
 	return p->inside || p->at != NULL;
 }
 
-/* new_name NULL: the environment goes. */
+/* Copies the line as it becomes. If new_name is NULL, the environment goes. */
 static void
 edit_line(
     struct buf *b, struct place *p, const char *line, const char *new_name)

@@ -144,8 +144,9 @@ int execd_environment_add(const struct execd_environment *e,
     const char *token_file, bool make_default, char **error);
 
 /* Removes or renames an environment. Comments and everything else in the file
- * stay as they are; a `default' goes with the environment. -ENOENT: there is no
- * such environment; -EEXIST: the new name is taken. */
+ * stay as they are; a `default' goes with the environment. Returns 0, -ENOENT
+ * if there is no such environment, -EEXIST if the new name is taken, or -errno.
+ */
 int execd_environment_remove(const char *name, char **error);
 int execd_environment_rename(
     const char *name, const char *new_name, char **error);
@@ -199,9 +200,9 @@ struct execd_options {
 	const char *ca_file; /* NULL: the system's store */
 	const char *certificate_file; /* PEM; NULL: none */
 	const char *key_file;	      /* NULL: in certificate_file */
-	/* Of a wss: server, what execd_server_key() said of it: this key
-	 * decides in place of authorities, and neither the host's name nor the
-	 * time is checked. With ca_file it does not count. NULL: none. */
+	/* The key that execd_server_key() found, for a wss: server. It decides
+	 * in place of authorities, and neither the host's name nor the time is
+	 * checked. With ca_file it does not count. NULL: none. */
 	const char *server_key;
 	const char *client_name; /* NULL: "libexecd-client" */
 	const char *session_id;	 /* resume this session; NULL: a new one */
@@ -252,10 +253,10 @@ void execd_client_free(struct execd_client *c);
 /* Connects to a wss: server, looks at its certificate and closes the connection
  * again; no token is sent. *key becomes the fingerprint of its public key:
  * SHA256: and the base64 of the SHA-256 of its SubjectPublicKeyInfo, without
- * padding. Returns 0 if authorities (ca_file, else the system's) vouch for it;
- * -ENOKEY if none of them signed it; -EACCES if it is refused for another
- * reason; -ENOTCONN if no certificate was seen, and *key is NULL. Unless it is
- * 0, *error is a sentence. The caller frees both. */
+ * padding, or NULL if no certificate was seen. Returns 0 if authorities
+ * (ca_file, else the system's) vouch for it; -ENOKEY if none of them signed it;
+ * -EACCES if it is refused for another reason; or -ENOTCONN if no certificate
+ * was seen. After a failure *error is a sentence. The caller frees both. */
 int execd_server_key(
     const struct execd_options *options, char **key, char **error);
 

@@ -108,7 +108,7 @@ expect_host(SSL *ssl, const char *host)
 	       SSL_set1_host(ssl, host) == 1;
 }
 
-/* Nobody whom this machine trusts has signed it. */
+/* Tells whether nobody whom this machine trusts has signed it. */
 static bool
 is_unknown_authority(long verdict)
 {

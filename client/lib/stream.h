@@ -23,7 +23,7 @@ struct stream_config {
 	bool any_key; /* the handshake accepts each: the caller judges it */
 };
 
-/* SHA256: and 43 characters, with NUL. */
+/* A fingerprint is SHA256: and 43 characters, and a NUL follows. */
 #define STREAM_KEY_MAX 64
 
 struct stream {
@@ -61,12 +61,12 @@ int stream_connected(struct stream *s);
  * error. With the last two the caller frees *error. */
 int stream_handshake(struct stream *s, const struct endpoint *e,
     const struct stream_config *config, char **error);
-/* What the system's or the given authorities say of the server's certificate.
+/* Asks the system's or the given authorities about the server's certificate.
  * Returns 0, -ENOKEY if none of them signed it, or -EACCES. Unless it is 0, the
  * caller frees *error. */
 int stream_verdict(const struct stream *s, const char *host, char **error);
-/* The fingerprint of the server's public key, after the handshake. Returns 0,
- * or -EPROTO if the server has none. */
+/* Writes the fingerprint of the server's public key, after the handshake.
+ * Returns 0, or -EPROTO if the server has none. */
 int stream_server_key(const struct stream *s, char key[STREAM_KEY_MAX]);
 /* Return the number of bytes, 0 at the end of the stream, -EAGAIN, or -errno.
  * -EPROTO is a TLS error. */

@@ -499,9 +499,9 @@ def test_edit_without_a_connection_afterwards(server, directory):
     proxy = Proxy(server.url)
     (directory / "f").write_text("one\n")
     (directory / "f").chmod(0o666)
+    os.mkfifo(directory / "go")
     p = Execctl(directory, proxy.url).popen("--connect-timeout", "300ms", "edit", f":{directory}/f",
                                             env={"EDITOR": f"sh -c 'echo mine >>\"$1\"; echo ready; cat {directory}/go' sh"})
-    os.mkfifo(directory / "go")
     assert p.stdout.readline() == b"ready\n"
     proxy.close()
     (directory / "go").write_text("")

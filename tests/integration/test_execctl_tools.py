@@ -264,9 +264,14 @@ def test_what_a_path_can_become(remote, alone, word, found, directory):
     assert not (directory / "started").exists()
 
 
-def test_a_slow_server_is_not_waited_for(alone):
+def test_a_slow_server_is_not_waited_for(alone, directory):
+    """Whatever the connect-timeout says."""
     with socket.create_server(("127.0.0.1", 0)) as s:
-        r = alone("-u", f"ws://127.0.0.1:{s.getsockname()[1]}", "completion", "paths", ":x")
+        (directory / "environments.conf").write_text(
+            f"[slow]\nurl = ws://127.0.0.1:{s.getsockname()[1]}\nconnect-timeout = 600s\n")
+        r = alone("completion", "paths", "slow:x")
+        s.settimeout(1)
+        s.accept()[0].close()
     assert (r.code, r.out, r.err) == (0, b"", ""), r
 
 

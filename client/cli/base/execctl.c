@@ -322,6 +322,13 @@ uri_path(const struct json_value *v)
 	return path;
 }
 
+bool
+url_starts_program(const char *url)
+{
+	return strncasecmp(url, "ask:", 4) == 0 ||
+	       strncasecmp(url, "stdio:", 6) == 0;
+}
+
 char *
 remote_path(const struct execctl *ctl, const char *path)
 {
@@ -486,7 +493,7 @@ exit_status(enum execd_failure failure)
 	}
 }
 
-/* As ssh(1) says it: both keys, where the old one is, and what to do. */
+/* Names both keys, the place of the old one, and what to do, as ssh(1) does. */
 static void
 warn_of_another_key(const struct execctl *ctl, const char *key)
 {

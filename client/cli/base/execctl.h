@@ -157,6 +157,9 @@ int call_failed(struct execctl *ctl, const struct reply *r, const char *what);
 /* Returns the path that a file: URI names, or NULL. The caller frees it. */
 char *uri_path(const struct json_value *uri);
 
+/* Tells whether execctl starts a program to reach the server of the URL. */
+bool url_starts_program(const char *url);
+
 /* Returns an absolute path on the server. Relative paths start at the user's
  * home. The caller frees it. */
 char *remote_path(const struct execctl *ctl, const char *path);

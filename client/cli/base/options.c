@@ -388,7 +388,7 @@ help_print(const struct command *command)
 
 /* --- Completions -------------------------------------------------------- */
 
-/* The options that say which server it is. A path of the server is completed by
+/* These options say which server it is. A path of the server is completed by
  * `execctl completion paths', with these of the line. */
 #define SERVER_WITH_VALUE                                                      \
 	"-e|-u|--environment|--url|--token-file|--ca|--certificate|--key"

@@ -46,8 +46,8 @@ struct copy {
 	int code;     /* the worst exit status */
 	bool stop;    /* nothing more can succeed */
 	bool in_tree; /* what is copied now belongs to a directory */
-	/* For each source that is a pipe or a device: the descriptor of a file
-	 * with its content. -1 for all others. When a source is copied, its
+	/* A source that is a pipe or a device has the descriptor of a file with
+	 * its content here, and any other has -1. When a source is copied, its
 	 * descriptor is `spool`, and copy_upload() owns it. */
 	int *spooled, spool;
 	struct unbundle *unbundle; /* takes small files; NULL: nobody */

@@ -200,8 +200,8 @@ int record_each(void (*visit)(void *arg, const struct record *r), void *arg);
 int record_find(const char *prefix, struct record *out);
 /*
  * The server of the record cannot be asked. If the session cannot be there any
- * more, the record is removed, and the user is told. An execctl that was killed
- * did not note when it left; then the time counts from now.
+ * more, the record is removed, and the user is told. If an execctl was killed,
+ * it did not note when it left, and the time counts from now.
  */
 void record_missed(const struct execctl *ctl, const struct record *r);
 /* Milliseconds since 1970. */

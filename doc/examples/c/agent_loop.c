@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The loop of an agent: a model asks for tools, and they act on the server, in
- *a sandbox: agent_loop DIRECTORY
+ * This is the loop of an agent. A model asks for tools, and they act on the
+ * server, in a sandbox: agent_loop DIRECTORY
  *
  *	cc -o agent_loop agent_loop.c $(pkg-config --cflags --libs execd-client)
  *
@@ -27,7 +27,7 @@ static const struct call {
 	{ "cat missing", NULL, 60000 },
 };
 
-/* What a tool answers. */
+/* This is what a tool answers. */
 struct result {
 	char output[4000]; /* the beginning of it */
 	size_t len;
@@ -74,8 +74,8 @@ failed(void *arg, int why, const char *message)
 	r->over = true;
 }
 
-/* The sandbox context of execd-protocol(7): only the directory is writable. Its
- * name must need no escape in a URI. */
+/* Writes the sandbox context of execd-protocol(7), where only the directory is
+ * writable. Its name must need no escape in a URI. */
 static void
 write_sandbox(char *out, size_t size, const char *directory)
 {

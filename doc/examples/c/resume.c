@@ -94,7 +94,7 @@ begin(const struct execd_environment *server, char **session)
 	static const struct execd_process_events events = {
 		.started = on_started, .failed = failed
 	};
-	/* Ten minutes more than the command. */
+	/* The session stays ten minutes longer than the command. */
 	static const char keep[] = "{\"keepMs\":600000,\"whileRunning\":true}";
 	struct execd_client *c = connect_to(server, NULL);
 	struct execd_process *p;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What may be written: the directory (%s), /tmp and TMPDIR. There is no
+/* The command may write to the directory (%s), /tmp and TMPDIR. There is no
  * network. */
 #define SANDBOX                                                                \
 	"{\"permissions\":{\"type\":\"managed\",\"network\":\"restricted\","   \

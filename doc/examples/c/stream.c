@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Writes output as it comes, answers a question of the command, and tells how
- *it ended.
+ * it ended.
  *
  *	cc -o stream stream.c $(pkg-config --cflags --libs execd-client)
  */
