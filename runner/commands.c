@@ -368,8 +368,7 @@ show_command(struct control_shown *to, const struct session_process *p)
 		argv[n++] = p->command + at;
 	audit_command(&session, argv, text, &cut);
 	free(argv);
-	cut |= audit_copy(to->command, sizeof(to->command),
-	    (struct slice){ text, strlen(text) });
+	cut |= audit_copy(to->command, sizeof(to->command), slice_of(text));
 	to->cut = cut || p->command_cut;
 	audit_copy_id(to->process, (struct slice){ p->id, p->id_len });
 	to->age_ms = (uint64_t)(now_ms() - p->started_mono_ms);

@@ -243,7 +243,7 @@ def test_top_in_a_terminal(audited):
     assert [e["command"] for e in commands_of(log)] == ["top"]
 
 
-@pytest.mark.parametrize("command", ["list", "top", "show"])
+@pytest.mark.parametrize("command", ["list", "top", "show", "usage"])
 def test_another_execd_does_not_draw(command, directory, mode):
     """Whoever answers at a socket says what he likes, and the terminal obeys none of it."""
     evil = "a\x1b[2J\u009b31m\u202e"
@@ -257,7 +257,7 @@ def test_another_execd_does_not_draw(command, directory, mode):
     def answer():
         sock, _ = listening.accept()
         sock.recv(4096)
-        result = session if command == "show" else {"sessions": [session]}
+        result = session if command == "show" else {"sessions": [session], "auditFile": evil}
         sock.sendall(json.dumps({"result": result}, ensure_ascii=False).encode() + b"\n")
         sock.close()
     thread = threading.Thread(target=answer)
@@ -265,7 +265,8 @@ def test_another_execd_does_not_draw(command, directory, mode):
     r = subprocess.run([EXECD, "ctl", "--socket", f"{directory}/ctl", command, *(["0000"] if command == "show" else [])], capture_output=True,
                        text=True, timeout=30)
     thread.join()
-    assert r.returncode == 0 and "a\\x1b[2J" in r.stdout and not set(r.stdout) & set("\x1b\u009b\u202e"), r
+    said = r.stdout + r.stderr
+    assert r.returncode == (command == "usage") and "a\\x1b[2J" in said and not set(said) & set("\x1b\u009b\u202e"), r
 
 
 # --- usage -------------------------------------------------------------------
@@ -306,14 +307,14 @@ def test_rotated_files_are_read(directory, mode):
     log = directory / "audit.jsonl"
     log.write_text(record("2026-11-21T12:00:00.000Z", "process-exited", userMs=1, systemMs=2, maxRssBytes=7, sandboxDenied=True) +
                    record("2026-11-21T12:00:00.000Z", "network-denied") + record("2026-11-21T12:00:00.000Z", "records-lost", lost=4) +
-                   '{"time":"2026-11-21T12:00:00.000Z","ev\n' + "x" * 200_000 + "\n" + record("2026-11-21T12:00:00.000Z", "session-refused"))
+                   '{"time":"2026-11-21T12:00:00.000Z","ev\n' + "x" * 200_000 + "\n\0\0\n" + record("2026-11-21T12:00:00.000Z", "session-refused"))
     (directory / "audit.jsonl.1").write_text(record("2026-11-20T12:00:00.000Z", "session-opened") * 3)
     for name in ("audit.jsonl.2.gz", "audit.jsonl-20261119.gz"):
         (directory / name).write_bytes(gzip.compress(b"".join(record(f"2026-11-1{d}T12:00:00.000Z", "process-started").encode()
                                                              for d in (8, 9))))
     (directory / "audit.jsonlx").write_text("no file of this log\n")
     all, _ = usage(log, "--since", "2000-01-01T00:00:00Z")
-    assert all == {"since": "2000-01-01T00:00:00Z", "files": 4, "unreadable": 2, "lost": 4, "identities": [
+    assert all == {"since": "2000-01-01T00:00:00Z", "files": 4, "unreadable": 3, "lost": 4, "identities": [
         {"identity": "a", "sessions": 3, "commands": 4, "cpuMs": 3, "memoryBytes": 7, "refused": 1, "denied": 2}]}
     later, _ = usage(log, "--since", "2026-11-19T12:00:00Z")
     assert (usage_of("a", later)["commands"], usage_of("a", later)["sessions"]) == (2, 3)

@@ -98,6 +98,7 @@ def test_what_does_not_count_leaves_no_file(made):
     (["new", ".x", "--identity", "a"], "a name of letters"), (["new", "x" * 50, "--identity", "a"], "a name of letters"),
     (["new", "x", "--identity", "a", "--expires", "90"], "neither a time to come"),
     (["new", "x", "--identity", "a", "--expires", "2020-01-01T00:00:00Z"], "neither a time to come"),
+    (["list", "--since", "1h"], "--since and --file are for usage"), (["list", "--days", "1"], "--dir and --days are for ca"),
     (["renew", "x"], "say new, list or revoke"), (["revoke"], "a name of letters"), ([], "say new, list or revoke")])
 def test_what_is_asked_wrongly(made, words, said):
     _, ctl, _, directory = made

@@ -36,13 +36,6 @@ USE(BIO, BIO_free_all)
 USE(BIGNUM, BN_free)
 #define _cleanup_(type) __attribute__((cleanup(drop_##type))) type
 
-static int
-fail(const char *what, const char *why)
-{
-	fprintf(stderr, "execd ctl: %s: %s\n", what, why);
-	return EXIT_FAILED;
-}
-
 /* What OpenSSL says of its last error. */
 static const char *
 ssl_reason(void)
@@ -181,7 +174,7 @@ write_pair(const char *directory, const char *key_path, const char *path,
 	    PEM_write_bio_PKCS8PrivateKey(
 		secret, key, NULL, NULL, 0, NULL, NULL) != 1 ||
 	    PEM_write_bio_X509(open, x) != 1)
-		return fail(path, ssl_reason());
+		return ctl_fail(path, ssl_reason());
 	if (access(path, F_OK) == 0)
 		return ctl_tell(path, -EEXIST);
 	err = write_bio(directory, key_path, secret, 0600);
@@ -203,7 +196,7 @@ open_file(const char *path, bool secret)
 	if (fd >= 0 && secret && fstat(fd, &st) == 0 &&
 	    (st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
 		close(fd);
-		fail(path, "others may read it, or write to it");
+		ctl_fail(path, "others may read it, or write to it");
 		return NULL;
 	}
 	if (fd < 0)
@@ -228,12 +221,12 @@ read_authority(const char *directory, struct order *o)
 	if (secret != NULL && o->issuer != NULL && o->issuer_key != NULL)
 		code = 0;
 	else if (secret != NULL)
-		fail(o->issuer == NULL ? path : key, ssl_reason());
+		ctl_fail(o->issuer == NULL ? path : key, ssl_reason());
 	if (code == 0 && X509_check_private_key(o->issuer, o->issuer_key) != 1)
-		code = fail(key, "is not the key of ca.pem");
+		code = ctl_fail(key, "is not the key of ca.pem");
 	if (code == 0 &&
 	    X509_cmp_current_time(X509_get0_notAfter(o->issuer)) < 0)
-		code = fail(path, "has expired");
+		code = ctl_fail(path, "has expired");
 	if (in != NULL)
 		fclose(in);
 	if (secret != NULL)
@@ -294,7 +287,7 @@ make(const struct ctl_options *o, const struct order *order, const char *stem)
 	int code;
 
 	if (x == NULL)
-		return fail(path, ssl_reason());
+		return ctl_fail(path, ssl_reason());
 	code = write_pair(directory, key_path, path, key, x);
 	return code != 0 ? code : print_made(o, x, path, key_path);
 }

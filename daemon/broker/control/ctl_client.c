@@ -804,13 +804,13 @@ ctl_main(int argc, char **argv)
 
 	if (code >= 0)
 		return code;
-	if (strcmp(o.command, "token") == 0)
-		return ctl_token(&o);
 	if ((o.since != NULL || o.file != NULL) &&
 	    strcmp(o.command, "usage") != 0)
 		return ctl_usage_error("--since and --file are for usage", "");
 	if ((o.dir != NULL || o.days != NULL) && strcmp(o.command, "ca") != 0)
 		return ctl_usage_error("--dir and --days are for ca", "");
+	if (strcmp(o.command, "token") == 0)
+		return ctl_token(&o);
 	if (strcmp(o.command, "ca") == 0)
 		return ctl_ca(&o);
 	if (strcmp(o.command, "usage") == 0)

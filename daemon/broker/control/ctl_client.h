@@ -71,6 +71,9 @@ int ctl_usage(const struct ctl_options *o);
 int ctl_token(const struct ctl_options *o);
 /* Likewise: `lock' and `unlock'. */
 int ctl_lock(const struct ctl_options *o);
+/* Prints an error: `what' may be another program's text. Returns EXIT_FAILED.
+ */
+int ctl_fail(const char *what, const char *why);
 /* Says why a system call failed. Returns an exit code. */
 int ctl_tell(const char *what, int err);
 /* Writes a file, and makes its directory. It appears whole, and in nobody's

@@ -163,13 +163,14 @@ take_request(struct ctl_request *r, const struct json_value *root)
 		   : NULL;
 }
 
-/* `top' asks again and again. It is recorded once. */
+/* `top' asks again and again. It is recorded once. A process of another pid
+ * namespace has the pid 0 here, and each question of it is recorded. */
 static bool
 is_refresh(const struct ctl_request *r)
 {
 	static pid_t shown;
 	bool top = r->command != NULL && strcmp(r->command, "top") == 0;
-	bool again = top && r->client->who.pid == shown;
+	bool again = top && shown != 0 && r->client->who.pid == shown;
 
 	if (top)
 		shown = r->client->who.pid;

@@ -17,9 +17,18 @@
 #define TEXT_MAX    64 /* of such a token in base64, or a digest in digits */
 
 int
+ctl_fail(const char *what, const char *why)
+{
+	fputs("execd ctl: ", stderr);
+	ctl_print_text(stderr, slice_of(what));
+	fprintf(stderr, ": %s\n", why);
+	return EXIT_FAILED;
+}
+
+int
 ctl_tell(const char *what, int err)
 {
-	fprintf(stderr, "execd ctl: %s: %s\n", what, strerror(-err));
+	ctl_fail(what, strerror(-err));
 	return err == -EACCES || err == -EPERM ? EXIT_PERMISSION : EXIT_FAILED;
 }
 

@@ -125,24 +125,30 @@ add_line(struct totals *t, const char *line, size_t len)
 	json_clear(&doc);
 }
 
-static void
+/* A full disk or a loss of power can spoil a line. The next record begins on
+ * another one. Returns 0 or -errno. */
+static int
 add_stream(struct totals *t, FILE *in)
 {
-	static char line[LINE_MAX_BYTES];
-	bool cut = false;
+	static char line[LINE_MAX_BYTES + 1];
+	int c;
 
-	while (fgets(line, sizeof(line), in) != NULL) {
-		size_t len = strlen(line);
-		bool whole = len > 0 && line[len - 1] == '\n';
+	do {
+		size_t len = 0;
 
-		/* A full disk can cut a line, and the next record begins on
-		 * another one. */
-		if (whole && !cut && len > 1)
+		while ((c = getc_unlocked(in)) != EOF && c != '\n') {
+			if (len < LINE_MAX_BYTES)
+				line[len] = (char)c;
+			len++;
+		}
+		if (c == '\n' && len > 0 && len <= LINE_MAX_BYTES) {
+			line[len] = '\0';
 			add_line(t, line, len);
-		else
-			t->unreadable += !cut && len > 1;
-		cut = !whole;
-	}
+		} else {
+			t->unreadable += len > 0;
+		}
+	} while (c != EOF);
+	return ferror(in) ? -errno : 0;
 }
 
 /* Returns the end of a pipe with what gzip(1) makes of the file, or -errno. */
@@ -172,7 +178,8 @@ unpack(int fd, pid_t *gzip)
 static int
 add_open_file(struct totals *t, int fd, bool packed)
 {
-	int from = packed ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), status = 0;
+	int from = packed ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	int status = 0, err;
 	pid_t gzip = -1;
 	FILE *in;
 
@@ -181,14 +188,16 @@ add_open_file(struct totals *t, int fd, bool packed)
 	if (from < 0)
 		return packed ? from : -errno;
 	in = fdopen(from, "r");
-	if (in != NULL)
-		add_stream(t, in);
+	err = in != NULL ? add_stream(t, in) : -errno;
 	if (in != NULL)
 		fclose(in);
-	if (packed && (waitpid(gzip, &status, 0) < 0 || status != 0))
-		return -EBADMSG;
-	t->files++;
-	return 0;
+	else
+		close(from);
+	if (packed && (waitpid(gzip, &status, 0) < 0 || status != 0) &&
+	    err == 0)
+		err = -EBADMSG;
+	t->files += err == 0;
+	return err;
 }
 
 static bool
@@ -218,13 +227,12 @@ add_file(struct totals *t, const char *path, int64_t since_s)
 		err = -EOPNOTSUPP;
 	else
 		err = add_open_file(t, fd, ends_with(path, ".gz"));
-	if (err == 0)
-		return 0;
-	fprintf(stderr, "execd ctl: %s: %s\n", path,
-	    err == -EOPNOTSUPP ? "neither a plain file nor one of gzip(1)"
-	    : err == -EBADMSG  ? "gzip(1) does not unpack it"
-			       : strerror(-err));
-	return err == -EACCES ? EXIT_PERMISSION : EXIT_FAILED;
+	if (err == -EOPNOTSUPP)
+		return ctl_fail(
+		    path, "neither a plain file nor one of gzip(1)");
+	if (err == -EBADMSG)
+		return ctl_fail(path, "gzip(1) does not unpack it");
+	return err < 0 ? ctl_tell(path, err) : 0;
 }
 
 /* audit.jsonl, audit.jsonl.1, audit.jsonl.2.gz, audit.jsonl-20261128. */
@@ -243,28 +251,24 @@ add_files(struct totals *t, const char *path, int64_t since_s)
 	directory = base > path ? xasprintf("%.*s", (int)(base - path), path)
 				: xstrdup(".");
 	dir = opendir(directory);
-	if (dir == NULL) {
-		fprintf(
-		    stderr, "execd ctl: %s: %s\n", directory, strerror(errno));
-		return errno == EACCES ? EXIT_PERMISSION : EXIT_FAILED;
-	}
-	while (n < FILES_MAX && (e = readdir(dir)) != NULL) {
+	if (dir == NULL)
+		return ctl_tell(directory, -errno);
+	while ((e = readdir(dir)) != NULL) {
 		_cleanup_free_ char *one = NULL;
 
 		if (strncmp(e->d_name, base, len) != 0 ||
 		    strchr(".-", e->d_name[len]) == NULL)
 			continue;
-		n++;
+		if (++n > FILES_MAX)
+			break;
 		one = xasprintf("%s/%s", directory, e->d_name);
 		failed = add_file(t, one, since_s);
 		code = failed != 0 ? failed : code;
 	}
 	closedir(dir);
-	if (n > 0 && n < FILES_MAX)
-		return code;
-	fprintf(stderr, "execd ctl: %s: %s\n", path,
-	    n == 0 ? strerror(ENOENT) : "there are more than 4096 such files");
-	return EXIT_FAILED;
+	if (n > FILES_MAX)
+		return ctl_fail(path, "there are more than 4096 such files");
+	return n == 0 ? ctl_tell(path, -ENOENT) : code;
 }
 _Static_assert(FILES_MAX == 4096, "the sentence above");
 
@@ -327,8 +331,7 @@ print_table(const struct totals *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct usage *u = &t->rows[i];
 
-		ctl_print_column(
-		    (struct slice){ u->name, strlen(u->name) }, 20);
+		ctl_print_column(slice_of(u->name), 20);
 		printf("%9llu %9llu %11.2fs %8.1fM %8llu %7llu\n",
 		    (unsigned long long)u->sessions,
 		    (unsigned long long)u->commands, (double)u->cpu_ms / 1000,
