@@ -138,7 +138,8 @@ log_output_take_lost(void)
 {
 	uint64_t lost = queue.lost;
 
-	/* Written only if needed: a page that is only read uses no memory. */
+	/* The count is written only if needed: a page that is only read uses no
+	 * memory. */
 	if (lost > 0)
 		queue.lost = 0;
 	return lost;

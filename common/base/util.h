@@ -27,7 +27,7 @@ struct slice {
 
 bool slice_equal(struct slice a, struct slice b);
 
-/* The text without its NUL. */
+/* Returns the text without its NUL. */
 static inline struct slice
 slice_of(const char *s)
 {

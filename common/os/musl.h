@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What glibc has and musl has not, or has only since lately. meson.build puts
- * it before every source where the C library is not glibc; no file includes it.
- * Calls go to the kernel directly. It is compiled and not tested: execd is
- * developed with glibc.
+ * This header has what glibc has and musl has not, or has only since lately.
+ * meson.build puts it before every source where the C library is not glibc; no
+ * file includes it. Calls go to the kernel directly. It is compiled and not
+ * tested: execd is developed with glibc.
  */
 #ifndef MUSL_H
 #define MUSL_H
@@ -34,7 +34,8 @@
 /* The kernel's header has the same struct as <sys/prctl.h>. */
 #define _LINUX_PRCTL_H
 
-/* Macros with arguments, so that a prototype in a newer musl does not clash. */
+/* The macros have arguments, so that a prototype in a newer musl does not
+ * clash. */
 #define execveat(...)	   musl_int(syscall(SYS_execveat, __VA_ARGS__))
 #define fsconfig(...)	   musl_int(syscall(SYS_fsconfig, __VA_ARGS__))
 #define fsmount(...)	   musl_int(syscall(SYS_fsmount, __VA_ARGS__))
@@ -52,14 +53,14 @@ musl_int(long result)
 	return (int)result;
 }
 
-/* The same calls with other types and names. */
+/* musl has these calls with other types and names. */
 #define __rlimit_resource_t int
 #define ioctl(fd, ...)	    musl_ioctl(fd, __VA_ARGS__, 0, 0)
 #define musl_ioctl(fd, request, argument, ...)                                 \
 	ioctl(fd, (int)(request), argument)
 #undef getdents64
 #define getdents64(fd, names, size) getdents(fd, (void *)(names), size)
-/* Names of calls, which tables of filters have. */
+/* Tables of filters have this name of a call. */
 #undef prlimit64
 /* A function of ours has this name. */
 #define encrypt our_encrypt

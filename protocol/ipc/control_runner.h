@@ -225,7 +225,7 @@ struct control_running {
 	char process[CONTROL_PROCESS_MAX];
 };
 
-/* Of the running commands that an operator is shown. */
+/* An operator is shown no more of the running commands. */
 #define CONTROL_SHOWN_MAX	  32
 #define CONTROL_SHOWN_COMMAND_MAX 512
 

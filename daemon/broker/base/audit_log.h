@@ -114,7 +114,8 @@ bool audit_is_failing(const struct audit_rules *a);
 /* Tells whether records wait for a destination. */
 bool audit_is_waiting(const struct audit_rules *a);
 
-/* For how long the oldest record has waited for a destination; 0: none does. */
+/* Returns for how long the oldest record has waited for a destination, or 0 if
+ * none waits. */
 uint64_t audit_lag_ms(const struct audit_rules *a, int64_t now);
 
 /* Tries the failing destinations again. Records that have waited too long are

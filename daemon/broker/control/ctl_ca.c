@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * `execd ctl ca': a small certificate authority, for who has none. It works
- * with files of one directory, and asks no execd. Certificates are as RFC 5280
- * wants them, with the extensions that strict clients demand: Python from 3.13
- * on refuses an authority without basicConstraints and keyUsage, and a
- * certificate without key identifiers.
+ * `execd ctl ca' is a small certificate authority for operators who have none.
+ * It works with files of one directory, and asks no execd. Certificates are as
+ * RFC 5280 wants them, with the extensions that strict clients demand: Python
+ * from 3.13 on refuses an authority without basicConstraints and keyUsage, and
+ * a certificate without key identifiers.
  */
 #include "ctl_client.h"
 
@@ -36,7 +36,7 @@ USE(BIO, BIO_free_all)
 USE(BIGNUM, BN_free)
 #define _cleanup_(type) __attribute__((cleanup(drop_##type))) type
 
-/* What OpenSSL says of its last error. */
+/* Returns what OpenSSL says of its last error. */
 static const char *
 ssl_reason(void)
 {
@@ -160,8 +160,8 @@ write_bio(const char *directory, const char *path, BIO *bio, mode_t mode)
 	return err;
 }
 
-/* Writes the key and then the certificate, none of them over a file that there
- * is. Returns 0, or an exit code after printing the error. */
+/* Writes the key and then the certificate, neither over an existing file.
+ * Returns 0, or an exit code after printing the error. */
 static int
 write_pair(const char *directory, const char *key_path, const char *path,
     EVP_PKEY *key, X509 *x)
@@ -318,7 +318,8 @@ ca_init(const struct ctl_options *o, int days)
 	return make(o, &order, "ca");
 }
 
-/* Nothing of it has a meaning for OpenSSL's reader of extensions. */
+/* No character of such a name has a meaning for OpenSSL's reader of extensions.
+ */
 static bool
 is_host(const char *name)
 {

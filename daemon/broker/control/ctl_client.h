@@ -46,23 +46,24 @@ int ctl_print_error(const struct json_value *error);
 /* Prints what the log said of a reload, as an error. */
 void ctl_print_log(const struct json_value *result);
 
-/* Print text of a client or of a file: it is escaped for a terminal. A column
- * is filled with spaces, and one more; a longer text moves the rest of the
- * line. Nothing is printed as a hyphen. */
+/* These print text of a client or of a file, escaped for a terminal. A column
+ * is filled with spaces, and one more follows; a longer text moves the rest of
+ * the line. An empty text is a hyphen in its column. */
 void ctl_print_text(FILE *to, struct slice text);
 void ctl_print_column(struct slice text, size_t width);
-/* Likewise, with the spaces before it. */
+/* Prints a column with the spaces before the text. */
 void ctl_print_right(struct slice text, size_t width);
-/* The text of a member, or a hyphen; and its number, or that it is unknown. */
+/* These return the text of a member, or a hyphen; and its number, or 0 if that
+ * is not known. */
 struct slice ctl_text_of(const struct json_value *object, const char *key);
 uint64_t ctl_number_of(
     const struct json_value *object, const char *key, bool *known);
-/* Print such a column of a session: a time, processor time, memory. */
+/* These print a column of a session: a time, processor time, memory. */
 void ctl_print_age(const struct json_value *s, const char *key);
 void ctl_print_cpu(const struct json_value *s);
 void ctl_print_memory(const struct json_value *s);
 
-/* ctl_ca.c: `ca'. Likewise ctl_top.c and ctl_usage.c. */
+/* These commands are in ctl_ca.c, ctl_top.c and ctl_usage.c. */
 int ctl_ca(const struct ctl_options *o);
 int ctl_top(const struct ctl_options *o);
 int ctl_usage(const struct ctl_options *o);

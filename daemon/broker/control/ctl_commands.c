@@ -387,9 +387,9 @@ find_session(struct ctl_request *r)
  * coarse. */
 #define CLOCK_MS 50
 
-/* The sessions that exist when their runners have answered: after a reload the
- * broker knows some only then. They are written some at a time, while others
- * come and go. */
+/* Lists the sessions that exist when their runners have answered: after a
+ * reload the broker knows some only then. They are written some at a time,
+ * while others come and go. */
 static int
 answer_list(struct ctl_request *r, struct json_writer *w)
 {
@@ -485,7 +485,7 @@ put_details(struct json_writer *w, const struct session *s)
 	put_shown(w, s->commands.shown);
 }
 
-/* Its runner says what runs, if it answers. */
+/* The session's runner says what runs, if it answers. */
 static int
 answer_show(struct ctl_request *r, struct json_writer *w)
 {

@@ -152,8 +152,9 @@ extern const struct ctl_command ctl_commands[];
 /* Notes the sessions that there are, for ctl_list_more(). */
 void ctl_list_begin(const struct broker *m, struct ctl_client *c);
 
-/* In the state CTL_ASKING, of `show': tells whether the runner has yet to
- * answer; and writes the answer, with or without what it said. */
+/* Both are for `show' in the state CTL_ASKING. The first tells whether the
+ * runner has yet to answer. The second writes the answer, with or without what
+ * the runner said. */
 bool ctl_show_waits(const struct broker *m, const struct ctl_client *c);
 void ctl_show_end(const struct broker *m, struct ctl_client *c);
 

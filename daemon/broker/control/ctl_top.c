@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * `execd ctl top': the sessions, those first that use the processor most. In a
- * terminal they are shown again and again until q is typed; elsewhere once.
+ * `execd ctl top' shows the sessions, those first that use the processor most.
+ * In a terminal they are shown again and again until q is typed; elsewhere
+ * once.
  */
 #include "ctl_client.h"
 
@@ -67,7 +68,8 @@ by_use(const void *a, const void *b)
 	return by_number(a, b);
 }
 
-/* What a session has used since the snapshot before; without one, nothing. */
+/* Notes what each session has used since the snapshot before. Without one that
+ * is not known. */
 static void
 compare(struct snapshot *now, struct snapshot *before)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * `execd ctl usage': adds up the audit log's file, and the files that it was
+ * `execd ctl usage' adds up the audit log's file, and the files that it was
  * before it was rotated, by identity. A record is parsed and forgotten, so that
  * the size of the files does not matter. Whoever may not read them is told so
  * by the file system.
@@ -106,7 +106,7 @@ is_too_old(const struct totals *t, const char *line)
 	static const char begin[] = "{\"time\":\"";
 	size_t n = sizeof(begin) - 1;
 
-	/* Without the Z: records have milliseconds before it. */
+	/* The Z is left out: records have milliseconds before it. */
 	return strncmp(line, begin, n) == 0 &&
 	       strncmp(line + n, t->since, strlen(t->since) - 1) < 0;
 }
@@ -208,8 +208,9 @@ ends_with(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Its last record may be the newest of it: an older file has none that counts.
- */
+/* The last record of a file is its newest. So a file that was last written
+ * before the time asked for has none that counts. Returns 0, or an exit code
+ * after printing the error. */
 static int
 add_file(struct totals *t, const char *path, int64_t since_s)
 {
@@ -235,7 +236,8 @@ add_file(struct totals *t, const char *path, int64_t since_s)
 	return err < 0 ? ctl_tell(path, err) : 0;
 }
 
-/* audit.jsonl, audit.jsonl.1, audit.jsonl.2.gz, audit.jsonl-20261128. */
+/* Rotated files have names as audit.jsonl.1, audit.jsonl.2.gz and
+ * audit.jsonl-20261128. */
 static int
 add_files(struct totals *t, const char *path, int64_t since_s)
 {

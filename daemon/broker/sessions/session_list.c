@@ -114,8 +114,8 @@ forget_commands(struct session *s)
 	s->commands.shown = NULL;
 }
 
-/* One question at a time, so that a runner that reads nothing is not flooded.
- */
+/* The runner is asked one question at a time, so that one that reads nothing is
+ * not flooded. */
 bool
 session_ask_commands(struct session *s)
 {

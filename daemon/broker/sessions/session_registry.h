@@ -318,7 +318,7 @@ bool session_token_take(struct session *s, const uint8_t *packet, size_t len);
 
 /* In session_list.c: asks the runner what runs in the session, for an operator.
  * Its answer is commands.shown, until it is forgotten. Returns false if this
- * runner is not asked: of an older version, or at its end. */
+ * runner is not asked, because it is of an older version or at its end. */
 bool session_ask_commands(struct session *s);
 void session_forget_commands(struct registry *r, const char *id);
 int session_commands_report(struct session *s, const union runner_report *r);
